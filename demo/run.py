@@ -1,0 +1,3 @@
+"""The demonstration that `make demo` runs."""
+
+print("The demonstration is not built yet.")

@@ -1,0 +1,39 @@
+"""Everlog: an agent harness whose one source of truth is an append-only, typed event log.
+
+The names below are the public face. Each is imported from its room when it is first asked for (PEP 562), so
+that `import everlog` costs nothing that is not used. A new name goes into three places that
+`tests/test_exported_members.py` keeps equal: the block for type checkers, `_HOME`, and `__all__`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+__version__ = "0.1.0"
+
+_HOME: dict[str, str] = {}
+"""Public name -> module that defines it."""
+
+__all__: list[str] = []
+
+
+def __getattr__(name: str) -> object:
+    try:
+        home = _HOME[name]
+    except KeyError:
+        # A room (`everlog.session`) is reachable as an attribute without an import of its own.
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,4 @@
+"""Reads and writes other tools' sessions, and exports.
+
+Imports every room above it; no face.
+"""

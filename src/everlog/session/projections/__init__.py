@@ -1,0 +1,1 @@
+"""The folds over the log, one per file: each module holds one projection."""

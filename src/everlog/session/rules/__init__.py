@@ -1,0 +1,1 @@
+"""The rules of the log, one per file: each module holds one rule with its check."""
