@@ -15,6 +15,7 @@ import pytest
 import everlog
 
 LINES = (
+    {"errors"},  # the one base class
     {"kernel"},
     {"session"},
     {"store"},

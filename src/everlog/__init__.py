@@ -9,30 +9,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    pass
+    from everlog.errors import EverlogError
 
 __version__ = "0.1.0"
 
-_HOME: dict[str, str] = {}
+_HOME: dict[str, str] = {
+    "EverlogError": "everlog.errors",
+}
 """Public name -> module that defines it."""
 
-__all__: list[str] = []
+__all__ = [
+    "EverlogError",
+]
 
 
-def __getattr__(name: str) -> object:
-    try:
-        home = _HOME[name]
-    except KeyError:
-        # A room (`everlog.session`) is reachable as an attribute without an import of its own.
+if not TYPE_CHECKING:  # a type checker shall refuse a name that is not listed above
+
+    def __getattr__(name: str) -> object:
         try:
-            return import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+            home = _HOME[name]
+        except KeyError:
+            # A room (`everlog.session`) is reachable as an attribute without an import of its own.
+            try:
+                return import_module(f"{__name__}.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"{__name__}.{name}":
+                    raise
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        value = getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
