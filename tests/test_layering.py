@@ -70,9 +70,7 @@ def modules_named(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[str
     base = package[: len(package) - node.level + 1] if node.level else []
     module = ".".join([*base, *([node.module] if node.module else [])])
     for alias in node.names:
-        is_module = (
-            (SOURCE.parent / (module + "." + alias.name).replace(".", "/")).with_suffix(".py").exists()
-        )
+        is_module = (SOURCE.parent / (module + "." + alias.name).replace(".", "/")).with_suffix(".py").exists()
         names_room = module == "everlog" and alias.name in LINE_OF
         yield f"{module}.{alias.name}" if is_module or names_room else module
 

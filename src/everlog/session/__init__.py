@@ -2,3 +2,42 @@
 
 No I/O, no asyncio, no knowledge of models, tools or disks. Imports no room but `kernel`.
 """
+
+from everlog.session.errors import (
+    AppendRefused,
+    ForkRefused,
+    FormatUnsupported,
+    RuleViolation,
+    SessionCorrupt,
+)
+from everlog.session.event import Event, Replace, read_event
+from everlog.session.header import Header, SessionId, new_header, read_header
+from everlog.session.live import Session
+from everlog.session.log import Log
+from everlog.session.messagelist import Messages
+from everlog.session.messages import Message
+from everlog.session.recording import Recording
+from everlog.session.vocabulary import CORE, EventType, Vocabulary
+
+__all__ = [
+    "CORE",
+    "AppendRefused",
+    "Event",
+    "EventType",
+    "ForkRefused",
+    "FormatUnsupported",
+    "Header",
+    "Log",
+    "Message",
+    "Messages",
+    "Recording",
+    "Replace",
+    "RuleViolation",
+    "Session",
+    "SessionCorrupt",
+    "SessionId",
+    "Vocabulary",
+    "new_header",
+    "read_event",
+    "read_header",
+]

@@ -1,1 +1,1 @@
-"""The folds over the log, one per file: each module holds one projection."""
+"""The built-in projections, one per file; each file gives its fold as `PROJECTION`."""

@@ -1,0 +1,187 @@
+"""The event: one immutable entry of the log."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from everlog.session.jsonvalue import JSON, decode
+from everlog.session.views import View
+from everlog.session.vocabulary import CORE, EventType, Vocabulary
+
+
+class Replace(msgspec.Struct, frozen=True):
+    """The surface operation that puts an event in the place of the nodes from start to end, by position."""
+
+    start_seq: int
+    end_seq: int
+
+
+SurfaceOp: TypeAlias = "Literal['append'] | Replace"
+
+
+class _Envelope(msgspec.Struct, rename="camel"):
+    seq: int
+    type: str
+    time: int
+    data: Raw
+    surface_op: Raw = Raw(b"")
+    source_event_seqs: list[int] | None = None
+    ignorable: bool = False
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+_string = msgspec.json.Encoder().encode
+
+
+class Event:
+    """One entry of a log. Attributes are read-only; `data` is made from the stored bytes.
+
+    Attributes:
+        seq: position in the log, from 0.
+        type: the name of its type.
+        time: milliseconds since the epoch, as the clock of the writer had it; never compared.
+        data_json: the stored bytes of the data.
+        surface_op: `"append"`, a `Replace`, or None for an event off the surface.
+        source_event_seqs: the seqs of the events that it cites, or None.
+        ignorable: whether a reader that does not know the type may skip it.
+    """
+
+    __slots__ = (
+        "_json",
+        "_kind",
+        "data_json",
+        "ignorable",
+        "seq",
+        "source_event_seqs",
+        "surface_op",
+        "time",
+        "type",
+    )
+
+    seq: int
+    type: str
+    time: int
+    data_json: bytes
+    surface_op: SurfaceOp | None
+    source_event_seqs: tuple[int, ...] | None
+    ignorable: bool
+    _kind: EventType | None
+    _json: bytes | None
+
+    def __init__(
+        self,
+        seq: int,
+        type: str,
+        time: int,
+        data_json: bytes,
+        surface_op: SurfaceOp | None = None,
+        source_event_seqs: tuple[int, ...] | None = None,
+        ignorable: bool = False,
+        kind: EventType | None = None,
+        json: bytes | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "seq", seq)
+        put(self, "type", type)
+        put(self, "time", time)
+        put(self, "data_json", data_json)
+        put(self, "surface_op", surface_op)
+        put(self, "source_event_seqs", source_event_seqs)
+        put(self, "ignorable", ignorable)
+        put(self, "_kind", kind)
+        put(self, "_json", json)
+
+    @property
+    def kind(self) -> EventType | None:
+        """Give the type that this build knows for the event, or None."""
+        return self._kind
+
+    @property
+    def data(self) -> View | JSON:
+        """Give the payload: a typed view where the type is known and the data fits it, else plain JSON."""
+        return self._kind.view(self.data_json) if self._kind is not None else decode(self.data_json)
+
+    def to_json(self) -> bytes:
+        """Give the stored bytes of the whole event."""
+        own = self._json
+        if own is None:
+            own = _envelope_json(self)
+            object.__setattr__(self, "_json", own)
+        return own
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an event is immutable; {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"an event is immutable; {name} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self.seq, self.type, self.data_json))
+
+    def __repr__(self) -> str:
+        return f"<Event {self.seq} {self.type}>"
+
+
+def read_event(data: bytes, vocabulary: Vocabulary = CORE) -> Event:
+    """Read an event from its stored bytes, which stay its JSON.
+
+    Raises:
+        ValueError: the bytes are not an event's envelope.
+    """
+    try:
+        raw = _envelope.decode(data)
+        op = _read_op(bytes(raw.surface_op)) if raw.surface_op else None
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from None
+    sources = None if raw.source_event_seqs is None else tuple(raw.source_event_seqs)
+    return Event(
+        raw.seq,
+        raw.type,
+        raw.time,
+        bytes(raw.data),
+        op,
+        sources,
+        raw.ignorable,
+        vocabulary.get(raw.type),
+        data,
+    )
+
+
+class _Replace(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    op: Literal["replace"]
+    start_seq: int
+    end_seq: int
+
+
+_replace = msgspec.json.Decoder(_Replace)
+
+
+def _read_op(data: bytes) -> SurfaceOp:
+    if data == b'"append"':
+        return "append"
+    raw = _replace.decode(data)
+    return Replace(raw.start_seq, raw.end_seq)
+
+
+def op_json(op: SurfaceOp) -> JSON:
+    """Give the JSON value of a surface operation."""
+    if isinstance(op, Replace):
+        return {"op": "replace", "startSeq": op.start_seq, "endSeq": op.end_seq}
+    return op
+
+
+def _envelope_json(event: Event) -> bytes:
+    parts = [b'{"seq":%d,"type":%b,"time":%d,"data":%b' % (event.seq, _string(event.type), event.time, event.data_json)]
+    if event.surface_op is not None:
+        parts.append(b',"surfaceOp":%b' % _string(op_json(event.surface_op)))
+    if event.source_event_seqs is not None:
+        parts.append(b',"sourceEventSeqs":[%b]' % ",".join(map(str, event.source_event_seqs)).encode())
+    if event.ignorable:
+        parts.append(b',"ignorable":true')
+    return b"".join(parts) + b"}"

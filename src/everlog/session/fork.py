@@ -1,0 +1,87 @@
+"""Forks: a new identity that holds the parent's events up to a seq, and then lives its own life."""
+
+from __future__ import annotations
+
+from everlog.session.errors import ForkRefused
+from everlog.session.event import Event
+from everlog.session.header import Header, new_header
+from everlog.session.live import Clock, OpenTurn, Session
+from everlog.session.log import Log, typed
+from everlog.session.payloads import EndSeed
+from everlog.session.repair import closers
+
+
+def fork(
+    log: Log,
+    at: int | None = None,
+    open_turn: OpenTurn = "refuse",
+    header: Header | None = None,
+    clock: Clock | None = None,
+) -> Session:
+    """Make a session that holds the events 0..`at` of a log (all of them when `at` is None).
+
+    After them stands `session/end-seed {inherited}`, unless they end in one, and then, with
+    `open_turn="close"`, what closes a turn that is open at `at`. The log is not touched. In memory the events
+    are shared.
+
+    Raises:
+        ForkRefused: `at` stands inside an open turn, or the log has no such event.
+    """
+    seq = log.next_seq - 1 if at is None else at
+    if not -1 <= seq < log.next_seq:
+        raise ForkRefused(seq, f"the log has the events 0 to {log.next_seq - 1}", *boundaries(log, seq))
+    child = Session(header or _child_header(log, seq), log.vocabulary, clock)
+    _inherit(child, log, seq)
+    if child.ledger.turns.is_open and open_turn != "close":
+        raise ForkRefused(seq, f"turn {child.ledger.turns.last} is open there", *boundaries(log, seq))
+    end_seed(child)
+    for event in closers(child, "forked"):
+        child._take_in(event, typed(event))
+    return child
+
+
+def _child_header(log: Log, seq: int) -> Header:
+    depth = log.header.delegation_depth
+    return new_header(
+        cwd=log.header.cwd,
+        parent_session=log.id,
+        inherited_events=seq + 1,
+        origin="fork",
+        delegation_depth=depth,
+    )
+
+
+def _inherit(child: Session, log: Log, seq: int) -> None:
+    child._surface, child._ledger = log._state_at(seq)
+    child._events = log.events.prefix(seq + 1)
+    child._messages = log._messages.copy(child._pick)
+    child._snapshots = [entry for entry in log._snapshots if entry[0] <= seq]
+
+
+def end_seed(session: Session) -> Event | None:
+    """End what a session inherited with an event of its own, unless the log ends in one already."""
+    if session.ledger.last_type == "session/end-seed":
+        return None
+    time = session.ledger.last_time if session.next_seq else session.header.created_at
+    data = EndSeed(inherited=True)
+    kind = session.vocabulary.get("session/end-seed")
+    event = Event(session.next_seq, "session/end-seed", time, data.to_json(), kind=kind)
+    session._take_in(event, data)
+    return event
+
+
+def boundaries(log: Log, seq: int) -> tuple[int | None, int | None]:
+    """Give the nearest seqs at or before, and after, which no turn is open; None where there is none."""
+    before: int | None = None
+    is_open = False
+    for event in log.events:
+        if event.type == "turn/start":
+            is_open = True
+        elif event.type == "turn/end":
+            is_open = False
+        if is_open:
+            continue
+        if event.seq > seq:
+            return before, event.seq
+        before = event.seq
+    return before, None

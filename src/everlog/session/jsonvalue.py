@@ -1,0 +1,153 @@
+"""JSON values: the one place that decides what is kept, and how bytes become values and back.
+
+Everything that enters a log passes `encode`, which either gives bytes that decode to an equal value or
+refuses with the path of the value that JSON would have changed. The policy, in full:
+
+- Objects have string keys; arrays come from lists or tuples; nothing else is a container.
+- Integers of up to 4,300 digits are kept exactly, also beyond 2**53. Floats must be finite.
+- Bytes, sets, dates, enums with values of another kind, NaN and infinities are refused, never converted.
+- Containers nest at most `MAX_DEPTH` deep.
+- Text is Unicode without lone surrogates; `scrub` makes outside text so. NUL is legal.
+- Of duplicate keys in outside JSON text the last one counts when it is decoded; the bytes keep both.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TypeAlias, cast
+
+import msgspec
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+JSONObject: TypeAlias = "dict[str, JSON]"
+
+MAX_DEPTH = 500
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class NotJSON(ValueError):
+    """A value that JSON cannot give back equal.
+
+    Attributes:
+        path: where the value stands, like `$.message.content[0].text`.
+        reason: what is wrong with it, in words.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def decode(data: bytes | bytearray | memoryview | str) -> JSON:
+    """Give the value of one JSON text; a fresh one at every call.
+
+    Raises:
+        ValueError: the text is not JSON, or holds a number that no Python value can hold.
+    """
+    try:
+        return cast("JSON", _decoder.decode(data))
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from None
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+
+
+def encode(value: object) -> bytes:
+    """Give the JSON bytes of a value, compact, keys in their own order.
+
+    Raises:
+        NotJSON: decoding the bytes would not give an equal value.
+    """
+    try:
+        data = _encoder.encode(value)
+        same = _decoder.decode(data) == value
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError, OverflowError):
+        data, same = b"", False
+    if same and data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return data
+    # Rare: tuples, a value to refuse, or more brackets than levels are allowed. Walk it to tell them apart.
+    plain = _plain(value, "$", 0)
+    try:
+        return _encoder.encode(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotJSON("$", str(error)) from None
+
+
+def _plain(value: object, path: str, depth: int) -> JSON:
+    """Give the value with tuples as lists, or raise `NotJSON` naming the first part that JSON would change."""
+    if isinstance(value, str):
+        return _plain_text(value, path)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return _plain_integer(value, path)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotJSON(path, f"{value} is not a JSON number")
+        return value
+    if isinstance(value, (list, tuple, dict)) and depth >= MAX_DEPTH:
+        raise NotJSON(path, f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {_plain_key(k, path): _plain(v, f"{path}.{k}", depth + 1) for k, v in value.items()}
+    raise NotJSON(path, f"a value of type {type(value).__name__} is not JSON; convert it first")
+
+
+def _plain_text(value: str, path: str) -> str:
+    if _SURROGATE.search(value):
+        raise NotJSON(path, "the text holds a lone surrogate; pass outside text through scrub() first")
+    return value
+
+
+def _plain_integer(value: int, path: str) -> int:
+    try:
+        str(value)
+    except ValueError:
+        raise NotJSON(path, "the integer has more than 4,300 digits") from None
+    return value
+
+
+def _plain_key(key: object, path: str) -> str:
+    if not isinstance(key, str):
+        raise NotJSON(path, f"the key {key!r} is not a string")
+    return _plain_text(key, path)
+
+
+def scrub(text: str) -> str:
+    """Make outside text safe to log: each surrogate code point that stands alone becomes U+FFFD.
+
+    Halves that stand together are joined. Text that truncation cut inside a pair is mended the same way.
+    """
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def scrub_json(value: object) -> object:
+    """Give a JSON value with every text in it, keys too, made safe by `scrub`."""
+    match value:
+        case str():
+            return scrub(value)
+        case list() | tuple():
+            return [scrub_json(item) for item in value]
+        case dict():
+            return {scrub(k) if isinstance(k, str) else k: scrub_json(v) for k, v in value.items()}
+        case _:
+            return value
+
+
+def equal(a: JSON, b: JSON) -> bool:
+    """Tell whether two values are the same JSON: `1` and `1.0` are, `1` and `true` are not; key order is free."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(equal(v, b[k]) for k, v in a.items())
+    return a == b

@@ -1,0 +1,214 @@
+"""The session: a log that this program admits event by event."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeAlias
+
+from everlog.session.errors import AppendRefused
+from everlog.session.event import Event, Replace, SurfaceOp
+from everlog.session.header import Header, new_header, now_ms, read_header
+from everlog.session.jsonvalue import NotJSON, encode
+from everlog.session.log import Log
+from everlog.session.views import View
+from everlog.session.vocabulary import CORE, EventType, Vocabulary
+
+Clock: TypeAlias = Callable[[], int]
+Observer: TypeAlias = Callable[[Event], None]
+OpenTurn: TypeAlias = Literal["refuse", "close"]
+SurfaceArgument: TypeAlias = "str | Replace | dict[str, Any] | None"
+
+_log = logging.getLogger("everlog.session")
+
+
+class Session(Log):
+    """A log that grows by `append`, which commits an event completely or changes nothing.
+
+    A session belongs to the thread that made it.
+    """
+
+    def __init__(self, header: Header, vocabulary: Vocabulary = CORE, clock: Clock | None = None) -> None:
+        super().__init__(header, vocabulary)
+        self._clock = clock or now_ms
+        self._thread = threading.get_ident()
+        self._observers: list[Observer] = []
+        self._observing = False
+
+    @classmethod
+    def create(
+        cls,
+        header: Header | dict[str, Any] | None = None,
+        vocabulary: Vocabulary = CORE,
+        clock: Clock | None = None,
+    ) -> Session:
+        """Begin a session with an empty log.
+
+        `clock` gives milliseconds since the epoch. A header may be given as its JSON object, of which only
+        `id` and `createdAt` are filled in when they are missing.
+        """
+        return cls(_header(header, clock), vocabulary, clock)
+
+    def append(
+        self,
+        payload: View,
+        surface: SurfaceArgument = None,
+        sources: Sequence[int] | None = None,
+        ignorable: bool = False,
+    ) -> Event:
+        """Append a typed payload; see `append_json`."""
+        name = _type_of(self._vocabulary, payload)
+        return self._append(name, payload.to_json(), surface, sources, ignorable)
+
+    def append_json(
+        self,
+        type: str,
+        data: object,
+        surface: SurfaceArgument = None,
+        sources: Sequence[int] | None = None,
+        ignorable: bool = False,
+    ) -> Event:
+        """Append an event by its storage names, and give it.
+
+        `surface` is `"append"` or a `Replace` (or its JSON object) for a surface type, and None for the
+        others; `sources` are the seqs of earlier events that it cites.
+
+        Raises:
+            AppendRefused: the data is not JSON or not of the type's shape, or the type is unknown and the
+                event not `ignorable`. Nothing was changed.
+            RuleViolation: the event breaks a rule of the log. Nothing was changed.
+            RuntimeError: another thread appends, or an observer does.
+        """
+        try:
+            encoded = encode(data)
+        except NotJSON as error:
+            raise AppendRefused(str(type), error.reason, error.path) from None
+        return self._append(type, encoded, surface, sources, ignorable)
+
+    def _append(
+        self, type: str, data: bytes, surface: SurfaceArgument, sources: Sequence[int] | None, ignorable: bool
+    ) -> Event:
+        self._own()
+        kind, view = self._admit(type, data, ignorable)
+        op = _surface_op(type, kind, surface)
+        cited = _sources(type, op, sources)
+        event = Event(self.next_seq, type, self._clock(), data, op, cited, ignorable, kind)
+        violations = self._ledger.violations(event, view, self._surface, self._read)
+        if violations:
+            raise violations[0]
+        self._take_in(event, view)
+        self._tell(event)
+        return event
+
+    def _own(self) -> None:
+        if threading.get_ident() != self._thread:
+            raise RuntimeError(f"session {self.id} belongs to another thread; append from the one that made it")
+        if self._observing:
+            raise RuntimeError("an observer may not append; do so after the append that it observes")
+
+    def _admit(self, type: str, data: bytes, ignorable: bool) -> tuple[EventType | None, View | None]:
+        """Check the shape of the data against the vocabulary, and give the type and the data's view."""
+        if ignorable is not True and ignorable is not False:
+            raise AppendRefused(str(type), "ignorable is true or false")
+        kind = self._vocabulary.get(type) if isinstance(type, str) else None
+        if kind is None:
+            if not isinstance(type, str) or not type or not ignorable:
+                raise AppendRefused(str(type), "an unknown event type; mark it ignorable or add it to the vocabulary")
+            return None, None
+        try:
+            return kind, kind.check(data)
+        except ValueError as error:
+            raise AppendRefused(type, str(error)) from None
+
+    def _tell(self, event: Event) -> None:
+        self._observing = True
+        try:
+            for observer in tuple(self._observers):
+                try:
+                    observer(event)
+                except Exception:
+                    _log.exception("an observer of session %s failed at seq %d", self.id, event.seq)
+        finally:
+            self._observing = False
+
+    def fork(self, at: int | None = None, open_turn: OpenTurn = "refuse") -> Session:
+        """Make a session that holds the events 0..`at`; see `everlog.session.fork.fork`.
+
+        Raises:
+            ForkRefused: `at` stands inside an open turn and `open_turn` is not `"close"`, or there is no such event.
+        """
+        from everlog.session.fork import fork
+
+        return fork(self, at, open_turn, clock=self._clock)
+
+    def observe(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` with each event right after its commit, in order; give what ends that.
+
+        An observer that raises is logged and contained; one that appends is refused.
+        """
+        self._observers.append(observer)
+
+        def undo() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return undo
+
+
+def _header(header: Header | dict[str, Any] | None, clock: Clock | None) -> Header:
+    if isinstance(header, Header):
+        return header
+    fresh = new_header(created_at=clock() if clock else None)
+    if header is None:
+        return fresh
+    try:
+        return read_header(encode({"id": fresh.id, "createdAt": fresh.created_at, **header}))
+    except ValueError as error:
+        raise ValueError(f"the header of a session: {error}") from None
+
+
+def _type_of(vocabulary: Vocabulary, payload: View) -> str:
+    found = vocabulary.name_of(type(payload))
+    if found is None:
+        raise AppendRefused(type(payload).__name__, "no event type of the vocabulary has this payload")
+    return found
+
+
+def _surface_op(type: str, kind: EventType | None, surface: object) -> SurfaceOp | None:
+    """Give the surface operation in its one form, or refuse it."""
+    on_surface = kind is not None and kind.surface
+    if surface is None:
+        if on_surface:
+            raise AppendRefused(type, 'a surface event needs surface="append" or a Replace')
+        return None
+    if not on_surface:
+        raise AppendRefused(type, "not a surface type; it carries no surface operation")
+    if surface == "append":
+        return "append"
+    if isinstance(surface, dict):
+        if surface.keys() != {"op", "startSeq", "endSeq"} or surface["op"] != "replace":
+            raise AppendRefused(type, 'a replace is {"op": "replace", "startSeq": a, "endSeq": b}')
+        surface = Replace(surface["startSeq"], surface["endSeq"])
+    if not isinstance(surface, Replace):
+        raise AppendRefused(type, 'surface is "append" or a Replace')
+    return Replace(_seq(type, surface.start_seq), _seq(type, surface.end_seq))
+
+
+def _sources(type: str, op: SurfaceOp | None, sources: Iterable[object] | None) -> tuple[int, ...] | None:
+    if sources is None:
+        return None
+    if op is None:
+        raise AppendRefused(type, "not a surface type; it cites no sources")
+    if isinstance(sources, str | bytes | dict) or not isinstance(sources, Iterable):
+        raise AppendRefused(type, "sources are a list of seqs")
+    return tuple(_seq(type, seq) for seq in sources)
+
+
+def _seq(type: str, value: object) -> int:
+    """Give a seq; a whole number written as a float, as JSON text may, counts as one."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise AppendRefused(type, f"{value!r} is not a seq")

@@ -1,0 +1,175 @@
+"""What every log can be asked, whether it can be appended to (`Session`) or only looked at (`Recording`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from everlog.session.event import Event
+from everlog.session.eventlist import EventList
+from everlog.session.header import Header
+from everlog.session.messagelist import MessageCache, Messages, message_of, visible
+from everlog.session.messages import Message
+from everlog.session.payloads import RequestContext, RequestHeader, RequestHeaderEvent
+from everlog.session.projection import Projection, named
+from everlog.session.rules.ledger import Ledger
+from everlog.session.surface import Surface
+from everlog.session.vocabulary import CORE, Vocabulary
+
+_SNAPSHOT_EVERY = 256
+
+
+class Log:
+    """A header, its events, and what follows from them. Everything here answers and never raises for a rule."""
+
+    def __init__(self, header: Header, vocabulary: Vocabulary = CORE) -> None:
+        self._header = header
+        self._vocabulary = vocabulary
+        self._events = EventList()
+        self._surface = Surface()
+        self._ledger = Ledger()
+        self._snapshots: list[tuple[int, bytes]] = []
+        self._messages = MessageCache(self._pick)
+        self._folds: dict[str, tuple[Projection[Any, Any], Any, int]] = {}
+
+    def _pick(self, seqs: Iterable[int]) -> Iterator[Event]:
+        return self._events.pick(seqs)
+
+    def _read(self, seq: int) -> Event:
+        return self._events[seq]
+
+    @property
+    def header(self) -> Header:
+        """Give the header; it stands beside the log, not in it."""
+        return self._header
+
+    @property
+    def id(self) -> str:
+        """Give the session's identity."""
+        return self._header.id
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Give the event types that this log was opened with."""
+        return self._vocabulary
+
+    @property
+    def events(self) -> EventList:
+        """Give the events, by seq; a view that the log keeps adding to."""
+        return self._events
+
+    @property
+    def next_seq(self) -> int:
+        """Give the seq that the next event will have."""
+        return len(self._events)
+
+    @property
+    def surface(self) -> Surface:
+        """Give the surface as it is now."""
+        return self._surface
+
+    @property
+    def ledger(self) -> Ledger:
+        """Give where the log stands: open turn and step, pending calls, headers in force. To be read only."""
+        return self._ledger
+
+    def messages(self) -> Messages:
+        """Give what the model sees; the view stays as it is when the log goes on."""
+        return self._messages.view(self._surface._nodes)
+
+    def message(self, seq: int) -> Message | None:
+        """Give the message of one surface event, or None when it yields none."""
+        return message_of(self._read(seq))
+
+    def request_header(self) -> RequestHeader | None:
+        """Give the request header in force, or None before the first."""
+        seq = self._ledger.headers.header
+        data = None if seq is None else self._read(seq).data
+        return data.header if isinstance(data, RequestHeaderEvent) else None
+
+    def request_context(self) -> RequestContext | None:
+        """Give the capacity of the route in force, or None before the first."""
+        seq = self._ledger.headers.context
+        data = None if seq is None else self._read(seq).data
+        return data if isinstance(data, RequestContext) else None
+
+    def transcript(self) -> Any:
+        """Give what a person saw, in order; compaction never removes a line of it."""
+        return self.project("transcript")
+
+    def project(self, projection: str | Projection[Any, Any], at: int | None = None) -> Any:
+        """Give a projection of the log: by its name or as an object, now or as of the event `at` (inclusive).
+
+        Raises:
+            KeyError: no projection has that name.
+            IndexError: the log has no event `at`.
+        """
+        fold = named(projection) if isinstance(projection, str) else projection
+        if at is None:
+            return fold.view(self._fold_to_now(fold), self)
+        if not -1 <= at < self.next_seq:
+            raise IndexError(f"no event {at}; the log has {self.next_seq}")
+        state = fold.init()
+        for event in self._events.between(0, at + 1):
+            fold.apply(state, event)
+        return fold.view(state, self)
+
+    def _fold_to_now(self, fold: Projection[Any, Any]) -> Any:
+        """Give the state of a projection now; what was folded before is not folded again."""
+        held = self._folds.get(fold.name)
+        if held is None or held[0] is not fold:
+            held = (fold, fold.init(), 0)
+        state = held[1]
+        for event in self._events.between(held[2], self.next_seq):
+            fold.apply(state, event)
+        self._folds[fold.name] = (fold, state, self.next_seq)
+        return state
+
+    def _take_in(self, event: Event, data: Any) -> None:
+        """Add an event that is to stand in the log, whatever it breaks."""
+        self._events._add(event)
+        op = event.surface_op
+        if op is not None:
+            self._to_surface(event, data)
+        self._ledger.apply(event, data, self._surface.generation)
+        if event.seq % _SNAPSHOT_EVERY == _SNAPSHOT_EVERY - 1:
+            self._snapshots.append((event.seq, self._ledger.to_bytes()))
+
+    def _to_surface(self, event: Event, data: Any) -> None:
+        found = data if isinstance(data, Message) else getattr(data, "message", None)
+        message = visible(found) if isinstance(found, Message) else None
+        generation = self._surface.generation
+        self._surface.apply(event)
+        if self._surface.generation == generation:
+            self._messages.appended(event.seq, message)
+        else:
+            self._messages.rewritten(event.seq, message, self._surface._rewrites[-1].shadowed)
+
+    def _state_at(self, seq: int) -> tuple[Surface, Ledger]:
+        """Give surface and ledger as they were after the event `seq`, at the cost of a few hundred events."""
+        if seq == self.next_seq - 1:
+            return self._surface.at(seq), Ledger.from_bytes(self._ledger.to_bytes())
+        start, ledger = self._nearest_snapshot(seq)
+        surface = self._surface.at(start - 1) if self._surface.since <= start else Surface()
+        if self._surface.since > start:
+            start, ledger = 0, Ledger()
+        for event in self._events.between(start, seq + 1):
+            surface.apply(event)
+            ledger.apply(event, typed(event), surface.generation)
+        return surface, ledger
+
+    def _nearest_snapshot(self, seq: int) -> tuple[int, Ledger]:
+        """Give the latest snapshot of the ledger at or before a seq, as (next seq, ledger)."""
+        for at, state in reversed(self._snapshots):
+            if at <= seq:
+                return at + 1, Ledger.from_bytes(state)
+        return 0, Ledger()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}: {self.next_seq} events>"
+
+
+def typed(event: Event) -> Any:
+    """Give the view of an event's data, or None when it has none that fits."""
+    data = cast(Any, event.data)
+    return data if hasattr(data, "to_json") else None

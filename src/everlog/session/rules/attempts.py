@@ -1,0 +1,114 @@
+"""Attempts are 1, 2, … per step, each begun by one request/sent (which imported logs do not have).
+
+A chunk names the running attempt. An attempt ends in the step's one assistant/message or in one
+assistant/attempt, and before the next one stands an llm/retry that names the one that failed.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from everlog.session.payloads import AssistantAttempt, AssistantChunk, LlmRetry, RequestSent
+
+
+class Attempts(msgspec.Struct):
+    """The attempts of the open step.
+
+    Attributes:
+        last: the attempt begun last, 0 before the first.
+        running: whether it has not ended.
+        sent: whether the log says that it was sent.
+        retried: whether an llm/retry named it.
+        answered: whether the step has its assistant/message.
+    """
+
+    last: int = 0
+    running: bool = False
+    sent: bool = False
+    retried: bool = False
+    answered: bool = False
+
+    def _next(self) -> str | None:
+        """Say why no attempt may begin now."""
+        if self.answered:
+            return "no attempt after the step's assistant/message"
+        if self.last and not self.retried:
+            return f"an llm/retry that names attempt {self.last} first"
+        return None
+
+    def _current(self, attempt: int) -> str | None:
+        """Say why an event of this attempt may not stand here."""
+        if self.running:
+            return None if attempt == self.last else f"the running attempt {self.last}, not {attempt}"
+        refused = self._next()
+        if refused is None and attempt != self.last + 1:
+            return f"attempt {self.last + 1}, not {attempt}"
+        return refused
+
+
+def check_sent(state: Attempts, data: RequestSent) -> str | None:
+    """Say what a request/sent should be, when it is not that."""
+    if state.running:
+        return f"attempt {state.last} is still running"
+    return state._current(data.attempt)
+
+
+def check_chunk(state: Attempts, data: AssistantChunk) -> str | None:
+    """Say what a chunk should be, when it is not that."""
+    return state._current(data.attempt)
+
+
+def check_message(state: Attempts) -> str | None:
+    """Say why the step's answer may not stand here."""
+    if state.answered:
+        return "one assistant/message in a step"
+    return None if state.running else state._next()
+
+
+def check_attempt(state: Attempts, data: AssistantAttempt) -> str | None:
+    """Say what an assistant/attempt should be, when it is not that."""
+    return state._current(data.attempt)
+
+
+def check_retry(state: Attempts, data: LlmRetry) -> str | None:
+    """Say what an llm/retry should be, when it is not that."""
+    if state.running or not state.last:
+        return state._current(data.attempt)
+    if state.answered:
+        return "no retry after the step's assistant/message"
+    if state.retried:
+        return state._current(data.attempt)
+    return None if data.attempt == state.last else f"the failed attempt {state.last}, not {data.attempt}"
+
+
+def apply_step_start(state: Attempts) -> None:
+    """A step begins without attempts."""
+    state.last, state.running, state.sent, state.retried, state.answered = 0, False, False, False, False
+
+
+def apply_sent(state: Attempts, data: RequestSent) -> None:
+    """An attempt begins."""
+    state.last, state.running, state.sent, state.retried = data.attempt, True, True, False
+
+
+def apply_chunk(state: Attempts, data: AssistantChunk) -> None:
+    """An attempt runs; in an imported log this may be its first sign."""
+    if not state.running:
+        state.last, state.running, state.sent, state.retried = data.attempt, True, False, False
+
+
+def apply_message(state: Attempts) -> None:
+    """The step has its answer."""
+    if not state.running:
+        state.last += 1
+    state.running, state.answered = False, True
+
+
+def apply_attempt(state: Attempts, data: AssistantAttempt) -> None:
+    """The attempt gave no message."""
+    state.last, state.running, state.retried = data.attempt, False, False
+
+
+def apply_retry(state: Attempts, data: LlmRetry) -> None:
+    """The attempt failed, and another may begin."""
+    state.last, state.running, state.retried = data.attempt, False, True

@@ -1,0 +1,123 @@
+"""Calls and their answers.
+
+A tool/call belongs to a call block of the step's assistant/message, once. A tool/result answers a taken-up
+call of the step, once, in call order; a `TOOL_NOT_STARTED` result may answer one that was not taken up. A
+tool/settled follows its call, once, and the result that follows says the same. While a call of the open
+step is unanswered the only surface appends are tool/results of that step, and the step cannot end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from everlog.session.jsonvalue import equal
+from everlog.session.messages import Message
+from everlog.session.payloads import AssistantMessage, ToolCallEvent, ToolResultEvent, ToolSettled
+from everlog.session.views import View
+
+NOT_STARTED = "TOOL_NOT_STARTED"
+
+
+class Calls(msgspec.Struct):
+    """The calls of the open step.
+
+    Attributes:
+        asked_by: the seq of the assistant/message that asked for them, or None.
+        pending: the ids of the unanswered ones, in call order.
+        asked: the ids of all its call blocks.
+        taken: the seq of each tool/call, by id.
+        settled: the seq of each tool/settled, by id.
+    """
+
+    asked_by: int | None = None
+    pending: list[str] = msgspec.field(default_factory=list)
+    asked: list[str] = msgspec.field(default_factory=list)
+    taken: dict[str, int] = msgspec.field(default_factory=dict)
+    settled: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+def call_id_of(message: Message) -> str:
+    """Give the id of the call that a result message answers; empty when it has no result block."""
+    result = message.result
+    return result.tool_call_id if result is not None else ""
+
+
+def check_call(state: Calls, data: ToolCallEvent) -> str | None:
+    """Say what a tool/call should be, when it is not that."""
+    if data.call_id in state.taken:
+        return f"call {data.call_id} is taken up already"
+    if data.call_id not in state.pending:
+        return f"a call block of this step's assistant/message; none has the id {data.call_id}"
+    return None
+
+
+def check_settled(state: Calls, data: ToolSettled) -> str | None:
+    """Say what a tool/settled should be, when it is not that."""
+    call_id = call_id_of(data.message)
+    if call_id not in state.taken or call_id not in state.pending:
+        return f"an unanswered call that was taken up; {call_id} is none"
+    return f"call {call_id} is settled already" if call_id in state.settled else None
+
+
+def check_result(state: Calls, data: ToolResultEvent, settled: Callable[[int], View | object]) -> str | None:
+    """Say what a tool/result should be, when it is not that; `settled` reads the payload of an earlier event."""
+    call_id = call_id_of(data.message)
+    if call_id not in state.pending:
+        known = call_id in state.taken or call_id in state.asked
+        return f"call {call_id} is answered already" if known else f"a call of this step; {call_id} is none"
+    if state.pending[0] != call_id:
+        return f"an answer to call {state.pending[0]} first, in call order"
+    if call_id not in state.taken and (data.error is None or data.error.code != NOT_STARTED):
+        return f"a tool/call for {call_id} before its result, or the code {NOT_STARTED}"
+    if call_id in state.settled and not _same(data, settled(state.settled[call_id])):
+        return f"the message, error and meta that settled call {call_id}"
+    return None
+
+
+def _same(result: ToolResultEvent, settled: object) -> bool:
+    if not isinstance(settled, View):
+        return False
+    mine, theirs = result.value(), settled.value()
+    return all(equal(mine.get(key), theirs.get(key)) for key in ("message", "error", "meta"))
+
+
+def check_surface_append(state: Calls) -> str | None:
+    """Say why something other than a result may not join the surface now."""
+    return f"a tool/result for call {state.pending[0]} first" if state.pending else None
+
+
+def apply_step_start(state: Calls) -> None:
+    """A step begins without calls."""
+    if state.asked or state.taken:
+        state.pending, state.asked, state.taken, state.settled = [], [], {}, {}
+    state.asked_by = None
+
+
+def apply_message(state: Calls, data: AssistantMessage, seq: int) -> None:
+    """The answer asks for its calls."""
+    ids = [call.id for call in data.message.calls]
+    if ids:
+        state.asked_by = seq
+        state.asked = state.asked + ids
+        state.pending = state.pending + [id for id in ids if id not in state.pending]
+
+
+def apply_call(state: Calls, data: ToolCallEvent, seq: int) -> None:
+    """A call is taken up; in a foreign log it may be the first sign of it."""
+    if data.call_id not in state.asked and data.call_id not in state.taken:
+        state.pending = [*state.pending, data.call_id]
+    state.taken.setdefault(data.call_id, seq)
+
+
+def apply_settled(state: Calls, data: ToolSettled, seq: int) -> None:
+    """A result is kept until it is its turn."""
+    state.settled.setdefault(call_id_of(data.message), seq)
+
+
+def apply_result(state: Calls, data: ToolResultEvent) -> None:
+    """A call is answered."""
+    call_id = call_id_of(data.message)
+    if call_id in state.pending:
+        state.pending = [id for id in state.pending if id != call_id]

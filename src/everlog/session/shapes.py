@@ -1,0 +1,108 @@
+"""Demands on a payload that its field types cannot state. Each raises ValueError with what was expected."""
+
+from __future__ import annotations
+
+from everlog.session.jsonvalue import decode
+from everlog.session.messages import Message, ModelSource, ToolResult
+from everlog.session.payloads import (
+    ApprovalDecided,
+    AssistantChunk,
+    AssistantMessage,
+    DeveloperMessage,
+    InboxSpliced,
+    RequestHeader,
+    RequestHeaderEvent,
+    RequestSide,
+    SystemMessage,
+    ToolSettled,
+)
+
+OUTCOMES = ("allowed-once", "allowed-always", "rejected", "cancelled", "unavailable")
+TARGETS = ("next-turn", "next-step")
+_DEFAULTED = {"reasoningEffort": str, "maxTokens": (int, float)}
+
+
+def _role(message: Message, role: str) -> None:
+    if message.role != role:
+        raise ValueError(f'the message must have role "{role}", not "{message.role}"')
+
+
+def system_role(data: SystemMessage) -> None:
+    """A system message has role `system`."""
+    _role(data.message, "system")
+
+
+def developer_role(data: DeveloperMessage) -> None:
+    """A developer message has role `developer`."""
+    _role(data.message, "developer")
+
+
+def user_role(data: Message) -> None:
+    """A user message has role `user`."""
+    _role(data, "user")
+
+
+def assistant_source(data: AssistantMessage) -> None:
+    """An answer has role `assistant` and a source that names provider and model."""
+    _role(data.message, "assistant")
+    source = data.message.source
+    if not isinstance(source, ModelSource) or not ("provider" in source and "model" in source):
+        raise ValueError("the message must have a model source with provider and model")
+
+
+def tool_message(data: ToolSettled) -> None:
+    """A result is a user-role message with exactly one tool-result block, whose content is an array."""
+    _role(data.message, "user")
+    blocks = data.message.content
+    if len(blocks) != 1 or not isinstance(blocks[0], ToolResult):
+        raise ValueError("the message must hold exactly one tool-result block with an array as content")
+
+
+def request_header(data: RequestHeaderEvent) -> None:
+    """A header names provider and model; `adapterDefaults` flags options that `config` holds."""
+    header(data.header)
+
+
+def header(value: RequestHeader) -> None:
+    """See `request_header`."""
+    config = value.config
+    if not isinstance(config, dict) or not all(isinstance(config.get(k), str) for k in ("provider", "model")):
+        raise ValueError("header.config must name provider and model")
+    effort = config.get("reasoningEffort", "")
+    if not isinstance(effort, str):
+        raise ValueError("header.config.reasoningEffort must be a string")
+    defaults = value.adapter_defaults
+    if value.adapter_defaults_json and not isinstance(defaults, dict):
+        raise ValueError("header.adapterDefaults must be an object")
+    for name, flag in (defaults or {}).items():  # type: ignore[union-attr]
+        if name not in _DEFAULTED or flag is not True or name not in config:
+            raise ValueError(f"header.adapterDefaults.{name} must be true and name an option of config")
+
+
+def side_request(data: RequestSide) -> None:
+    """A side request stands on the surface or on nothing, and brings a list of messages."""
+    if data.prefix not in ("surface", "none"):
+        raise ValueError('prefix must be "surface" or "none"')
+    if not isinstance(data.messages, list):
+        raise ValueError("messages must be an array")
+    header(data.header)
+
+
+def chunk_records(data: AssistantChunk) -> None:
+    """A chunk holds an array of records."""
+    if not isinstance(decode(bytes(data.records_json)), list):
+        raise ValueError("records must be an array")
+
+
+def inbox_splice(data: InboxSpliced) -> None:
+    """A splice names one of the two queues, and counts from zero."""
+    if data.target not in TARGETS:
+        raise ValueError('target must be "next-turn" or "next-step"')
+    if data.start < 0 or data.removed_count < 0:
+        raise ValueError("start and removedCount must be 0 or more")
+
+
+def approval_outcome(data: ApprovalDecided) -> None:
+    """A decision has one of the five outcomes."""
+    if data.outcome not in OUTCOMES:
+        raise ValueError(f"outcome must be one of {', '.join(OUTCOMES)}")
