@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from typing import NewType
@@ -42,18 +41,18 @@ class Header(View, frozen=True):
 def new_header(
     *,
     id: str | None = None,
-    cwd: str | os.PathLike[str] | None = None,
+    cwd: str | None = None,
     created_at: int | None = None,
     parent_session: str | None = None,
     inherited_events: int | None = None,
     origin: str | None = None,
     delegation_depth: int | None = None,
 ) -> Header:
-    """Make the header of a new session; id and time are fresh ones unless given, `cwd` is made absolute."""
+    """Make the header of a new session; id and time are fresh ones unless given; `cwd` is absolute."""
     return Header(
         id=id or str(uuid.uuid4()),
         created_at=now_ms() if created_at is None else created_at,
-        cwd=None if cwd is None else os.path.abspath(cwd),
+        cwd=cwd,
         parent_session=parent_session,
         inherited_events=inherited_events,
         origin=origin,
