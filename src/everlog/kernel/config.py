@@ -1,0 +1,102 @@
+"""The configuration: TOML files, laid over one another, read as typed sections."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar, cast
+
+import msgspec
+from platformdirs import user_config_path
+
+from everlog.kernel.errors import ConfigError
+from everlog.kernel.toml import Table, TomlFile
+
+T = TypeVar("T")
+
+FILE_NAME = "everlog.toml"
+"""What the file is called, in a project's folder and in the user's configuration folder."""
+
+
+class Config:
+    """Settings from zero or more files. A later file wins key by key; an array is replaced whole."""
+
+    def __init__(self, *files: TomlFile) -> None:
+        self._files = files
+        self._values: Table = {}
+        for file in files:
+            self._values = _laid_over(self._values, file.values)
+
+    @classmethod
+    def load(cls, project: Path | None = None, environ: Mapping[str, str] = os.environ) -> "Config":
+        """Read `everlog.toml` from the user's configuration folder, then the project's, which wins.
+
+        When the environment names a file in EVERLOG_CONFIG, that file alone is read, and must exist. Raises
+        ConfigError.
+        """
+        if named := environ.get("EVERLOG_CONFIG"):
+            return cls(TomlFile.read(Path(named).expanduser()))
+        folders = [user_config_path("everlog", appauthor=False), *([project] if project else [])]
+        found = [folder / FILE_NAME for folder in folders if (folder / FILE_NAME).exists()]
+        return cls(*map(TomlFile.read, found))
+
+    @classmethod
+    def parse(cls, text: str) -> "Config":
+        """A configuration from TOML text, for programs and tests. Raises ConfigError."""
+        return cls(TomlFile.parse(text))
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files that were read; a later one wins."""
+        return [file.path for file in self._files if file.path is not None]
+
+    def section(self, shape: type[T], *keys: str) -> T:
+        """The table at `keys` as a msgspec Struct or any type msgspec knows; an absent one gives defaults.
+
+        Raises ConfigError that names the file, the line and the key.
+        """
+        value: object = self._values
+        for key in keys:
+            value = value.get(key, {}) if isinstance(value, dict) else value
+        try:
+            return msgspec.convert(value, shape)
+        except msgspec.ValidationError as error:
+            raise self._complaint(keys, str(error)) from error
+
+    def origin(self, *keys: str) -> Path | None:
+        """The file that sets a key, or None when none does."""
+        file, depth, _ = self._find(keys)
+        return file.path if file and depth == len(keys) else None
+
+    def _complaint(self, keys: Sequence[str], message: str) -> ConfigError:
+        problem, inner = _split_message(message)
+        full = (*keys, *inner)
+        file, _, line = self._find(full)
+        return ConfigError(file.path if file else None, line, f"{'.'.join(full)}: {problem}")
+
+    def _find(self, keys: Sequence[str]) -> tuple[TomlFile | None, int, int | None]:
+        """The file that says most of `keys`, the later one in doubt, with how many it says, and the line."""
+        best: tuple[TomlFile | None, int, int | None] = (None, 0, None)
+        for file in self._files:
+            depth, line = file.depth_and_line(keys)
+            if depth and depth >= best[1]:
+                best = (file, depth, line)
+        return best
+
+
+def _laid_over(below: Table, above: Table) -> Table:
+    merged = dict(below)
+    for key, value in above.items():
+        held = merged.get(key)
+        both = isinstance(held, dict) and isinstance(value, dict)
+        merged[key] = _laid_over(cast(Table, held), cast(Table, value)) if both else value
+    return merged
+
+
+def _split_message(message: str) -> tuple[str, list[str]]:
+    """A msgspec message without its path, and the path as keys, an unknown field's name at its end."""
+    problem, _, path = message.partition(" - at `$")
+    keys = re.findall(r"\.([^.\[`]+)", path)
+    if unknown := re.search(r"unknown field `([^`]+)`", problem):
+        keys.append(unknown[1])
+    return problem[:1].lower() + problem[1:], keys
