@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import force_setattr
 
 from everlog.session.jsonvalue import JSON, decode
 from everlog.session.views import View
@@ -36,7 +37,7 @@ _envelope = msgspec.json.Decoder(_Envelope)
 _string = msgspec.json.Encoder().encode
 
 
-class Event:
+class Event(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One entry of a log. Attributes are read-only; `data` is made from the stored bytes.
 
     Attributes:
@@ -47,76 +48,38 @@ class Event:
         surface_op: `"append"`, a `Replace`, or None for an event off the surface.
         source_event_seqs: the seqs of the events that it cites, or None.
         ignorable: whether a reader that does not know the type may skip it.
+        kind: the type that this build knows for the event, or None.
     """
-
-    __slots__ = (
-        "_json",
-        "_kind",
-        "data_json",
-        "ignorable",
-        "seq",
-        "source_event_seqs",
-        "surface_op",
-        "time",
-        "type",
-    )
 
     seq: int
     type: str
     time: int
     data_json: bytes
-    surface_op: SurfaceOp | None
-    source_event_seqs: tuple[int, ...] | None
-    ignorable: bool
-    _kind: EventType | None
-    _json: bytes | None
-
-    def __init__(
-        self,
-        seq: int,
-        type: str,
-        time: int,
-        data_json: bytes,
-        surface_op: SurfaceOp | None = None,
-        source_event_seqs: tuple[int, ...] | None = None,
-        ignorable: bool = False,
-        kind: EventType | None = None,
-        json: bytes | None = None,
-    ) -> None:
-        put = object.__setattr__
-        put(self, "seq", seq)
-        put(self, "type", type)
-        put(self, "time", time)
-        put(self, "data_json", data_json)
-        put(self, "surface_op", surface_op)
-        put(self, "source_event_seqs", source_event_seqs)
-        put(self, "ignorable", ignorable)
-        put(self, "_kind", kind)
-        put(self, "_json", json)
-
-    @property
-    def kind(self) -> EventType | None:
-        """Give the type that this build knows for the event, or None."""
-        return self._kind
+    surface_op: SurfaceOp | None = None
+    source_event_seqs: tuple[int, ...] | None = None
+    ignorable: bool = False
+    kind: EventType | None = None
+    _json: bytes | None = None
+    _view: View | None = None
 
     @property
     def data(self) -> View | JSON:
         """Give the payload: a typed view where the type is known and the data fits it, else plain JSON."""
-        return self._kind.view(self.data_json) if self._kind is not None else decode(self.data_json)
+        if self._view is not None:
+            return self._view
+        return self.kind.view(self.data_json) if self.kind is not None else decode(self.data_json)
+
+    def _hold(self, view: View | None) -> None:
+        """Keep the view that was made at append, or let it go: the log holds that of its newest event only."""
+        force_setattr(self, "_view", view)
 
     def to_json(self) -> bytes:
         """Give the stored bytes of the whole event."""
         own = self._json
         if own is None:
             own = _envelope_json(self)
-            object.__setattr__(self, "_json", own)
+            force_setattr(self, "_json", own)
         return own
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an event is immutable; {name} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"an event is immutable; {name} cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and self.to_json() == other.to_json()

@@ -91,14 +91,15 @@ class Session(Log):
     ) -> Event:
         self._own()
         kind, view = self._admit(type, data, ignorable)
-        op = _surface_op(type, kind, surface)
-        cited = _sources(type, op, sources)
-        event = Event(self.next_seq, type, self._clock(), data, op, cited, ignorable, kind)
+        op = None if surface is None and kind is not None and not kind.surface else _surface_op(type, kind, surface)
+        cited = None if sources is None else _sources(type, op, sources)
+        event = Event(len(self._events), type, self._clock(), data, op, cited, ignorable, kind)
         violations = self._ledger.violations(event, view, self._surface, self._read)
         if violations:
             raise violations[0]
         self._take_in(event, view)
-        self._tell(event)
+        if self._observers:
+            self._tell(event)
         return event
 
     def _own(self) -> None:
@@ -195,9 +196,7 @@ def _surface_op(type: str, kind: EventType | None, surface: object) -> SurfaceOp
     return Replace(_seq(type, surface.start_seq), _seq(type, surface.end_seq))
 
 
-def _sources(type: str, op: SurfaceOp | None, sources: Iterable[object] | None) -> tuple[int, ...] | None:
-    if sources is None:
-        return None
+def _sources(type: str, op: SurfaceOp | None, sources: Iterable[object]) -> tuple[int, ...]:
     if op is None:
         raise AppendRefused(type, "not a surface type; it cites no sources")
     if isinstance(sources, str | bytes | dict) or not isinstance(sources, Iterable):

@@ -28,6 +28,7 @@ class Log:
         self._events = EventList()
         self._surface = Surface()
         self._ledger = Ledger()
+        self._newest: Event | None = None
         self._snapshots: list[tuple[int, bytes]] = []
         self._messages = MessageCache(self._pick)
         self._folds: dict[str, tuple[Projection[Any, Any], Any, int]] = {}
@@ -127,6 +128,10 @@ class Log:
 
     def _take_in(self, event: Event, data: Any) -> None:
         """Add an event that is to stand in the log, whatever it breaks."""
+        if self._newest is not None:
+            self._newest._hold(None)
+        self._newest = event
+        event._hold(data)
         self._events._add(event)
         op = event.surface_op
         if op is not None:

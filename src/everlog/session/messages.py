@@ -86,8 +86,8 @@ class PluginSource(View, frozen=True, tag="plugin", tag_field="kind"):
 class ModelSource(View, frozen=True, tag="model", tag_field="kind"):
     """A model wrote it. `replay_state` is the provider's opaque state, handed back only to that provider."""
 
-    provider: str = ""
-    model: str = ""
+    provider: str
+    model: str
     replay_state_json: Raw = msgspec.field(default=_NO_RAW, name="replayState")
 
     @property

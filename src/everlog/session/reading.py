@@ -12,12 +12,13 @@ from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_h
 
 import msgspec
 from msgspec import NODEFAULT, Raw
+from msgspec.structs import force_setattr
 
 from everlog.session.messages import Message, read_message
-from everlog.session.views import View, with_bytes
+from everlog.session.views import View
 
 T = TypeVar("T", bound=View)
-_NULL = b"null"
+_NULL = Raw(b"null")
 
 
 class Reader(Generic[T]):
@@ -27,51 +28,48 @@ class Reader(Generic[T]):
     """
 
     def __init__(self, cls: type[T]) -> None:
-        self._cls = cls
-        fields = msgspec.structs.fields(cls)
+        self._one: list[tuple[str, Callable[[bytes], View]]] = []
+        self._many: list[tuple[str, Callable[[bytes], View]]] = []
         hints = get_type_hints(cls)
-        self._one: dict[str, Callable[[bytes], View]] = {}
-        self._many: dict[str, Callable[[bytes], View]] = {}
-        shell: list[tuple[str, Any, Any]] = []
-        for field in fields:
-            shell.append((field.name, *self._shell_type(field, hints[field.name])))
-        self._names = [field.name for field in fields]
-        names = {field.name: field.encode_name for field in fields}
-        self._decoder = msgspec.json.Decoder(
-            msgspec.defstruct(f"_{cls.__name__}", shell, rename=names, kw_only=True) if self._one or self._many else cls
-        )
-        self.read: Callable[[bytes], T] = self._read_nested if self._one or self._many else self._read_flat
+        shell = [found for f in msgspec.structs.fields(cls) if (found := self._raw_field(f, hints[f.name])) is not None]
+        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(_shell_of(cls, shell) if shell else cls)
+        self.read: Callable[[bytes], T] = self._read_nested if shell else self._read_flat
 
-    def _shell_type(self, field: msgspec.structs.FieldInfo, hint: Any) -> tuple[Any, Any]:
-        default: Any = field.default if field.default_factory is NODEFAULT else field.default_factory()
+    def _raw_field(self, field: msgspec.structs.FieldInfo, hint: Any) -> tuple[str, Any, Any] | None:
+        """Give the field of the shell that stands for one of nested views, and remember how to read it."""
         view, many = _nested_view(hint)
         if view is None:
-            return hint, default
+            return None
         read = reader(view).read
         if many:
-            self._many[field.name] = read
-            return list[Raw], msgspec.field(default_factory=list)
-        self._one[field.name] = read
-        return Raw, (NODEFAULT if default is NODEFAULT else Raw(_NULL))
+            self._many.append((field.name, read))
+            return field.name, list[Raw], msgspec.field(default_factory=list, name=field.encode_name)
+        self._one.append((field.name, read))
+        default = NODEFAULT if field.required else _NULL
+        return field.name, Raw, msgspec.field(default=default, name=field.encode_name)
 
     def _read_flat(self, data: bytes) -> T:
         try:
-            return with_bytes(cast(T, self._decoder.decode(data)), data)
+            view = self._decoder.decode(data)
         except msgspec.MsgspecError as error:
             raise ValueError(str(error)) from None
+        force_setattr(view, "_json", data)
+        return view
 
     def _read_nested(self, data: bytes) -> T:
-        try:
-            shell = self._decoder.decode(data)
-        except msgspec.MsgspecError as error:
-            raise ValueError(str(error)) from None
-        values = {name: getattr(shell, name) for name in self._names}
-        for name, read in self._one.items():
-            raw = bytes(values[name])
-            values[name] = None if raw == _NULL else _at(name, read, raw)
-        for name, read in self._many.items():
-            values[name] = tuple(_at(name, read, bytes(raw)) for raw in values[name])
-        return with_bytes(self._cls(**values), data)
+        view = self._read_flat(data)
+        for name, read in self._one:
+            raw = bytes(getattr(view, name))
+            force_setattr(view, name, None if raw == b"null" else _at(name, read, raw))
+        for name, read in self._many:
+            force_setattr(view, name, tuple([_at(name, read, bytes(raw)) for raw in getattr(view, name)]))
+        return view
+
+
+def _shell_of(cls: type[T], fields: list[tuple[str, Any, Any]]) -> type[T]:
+    """Make the subclass whose nested views are raw slices; its instances become views once those are read."""
+    shell = msgspec.defstruct(cls.__name__, fields, bases=(cls,), module=cls.__module__, frozen=True, kw_only=True)
+    return cast("type[T]", shell)
 
 
 def _at(name: str, read: Callable[[bytes], View], raw: bytes) -> View:

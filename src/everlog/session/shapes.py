@@ -45,8 +45,7 @@ def user_role(data: Message) -> None:
 def assistant_source(data: AssistantMessage) -> None:
     """An answer has role `assistant` and a source that names provider and model."""
     _role(data.message, "assistant")
-    source = data.message.source
-    if not isinstance(source, ModelSource) or not ("provider" in source and "model" in source):
+    if not isinstance(data.message.source, ModelSource):
         raise ValueError("the message must have a model source with provider and model")
 
 

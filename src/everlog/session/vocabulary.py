@@ -93,7 +93,7 @@ class Vocabulary(Mapping[str, EventType]):
 
     def name_of(self, payload: type[View]) -> str | None:
         """Give the name of the type whose data has this view, or None."""
-        return self._names.get(payload)
+        return next((self._names[cls] for cls in payload.__mro__ if cls in self._names), None)
 
     def __getitem__(self, name: str) -> EventType:
         return self._types[name]

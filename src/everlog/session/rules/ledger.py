@@ -63,28 +63,23 @@ class Ledger(msgspec.Struct):
 
     def violations(self, event: Event, data: Any, surface: Surface, read: ReadEvent) -> list[RuleViolation]:
         """Give what the event breaks, in the order of the rules; an empty list when it may be appended."""
-        found: list[RuleViolation] = []
-        for rule, expected in self._findings(event, data, surface, read):
-            if expected is not None:
-                found.append(RuleViolation(event.seq, event.type, rule, expected))
-        return found
-
-    def _findings(self, event: Event, data: Any, surface: Surface, read: ReadEvent) -> Iterator[Finding]:
         op = event.surface_op
+        found: list[RuleViolation] = []
         if op is not None:
-            yield "surface.sources", surfaces.check_sources(event)
+            _find(found, event, "surface.sources", surfaces.check_sources(event))
             if isinstance(op, Replace):
-                yield from self._replace(event, op, data, surface, read)
-                return
-            yield "surface.append", surfaces.check_append(event, surface)
-            if event.type != "tool/result":
-                yield "calls.answered-first", calls.check_surface_append(self.calls)
-        place = _PLACES.get(event.type)
-        if place is not None:
-            yield place(self)
-        check = _CHECKS.get(event.type)
-        if check is not None and data is not None:
-            yield from check(self, data, read)
+                for rule, expected in self._replace(event, op, data, surface, read):
+                    _find(found, event, rule, expected)
+                return found
+            _find(found, event, "surface.append", surfaces.check_append(event, surface))
+            if self.calls.pending and event.type != "tool/result":
+                _find(found, event, "calls.answered-first", calls.check_surface_append(self.calls))
+        for rule, check in _CHECKS.get(event.type, ()):
+            if data is not None or rule in _PLACE_RULES:
+                expected = check(self, data, read)
+                if expected is not None:
+                    found.append(RuleViolation(event.seq, event.type, rule, expected))
+        return found
 
     def _replace(self, event: Event, op: Replace, data: Any, surface: Surface, read: ReadEvent) -> Iterator[Finding]:
         ends = surfaces.check_replace(event, op, surface)
@@ -122,139 +117,109 @@ class Ledger(msgspec.Struct):
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Ledger).decode
 
-Check: TypeAlias = Callable[[Ledger, Any, ReadEvent], Iterator[Finding]]
+
+def _find(found: list[RuleViolation], event: Event, rule: str, expected: str | None) -> None:
+    if expected is not None:
+        found.append(RuleViolation(event.seq, event.type, rule, expected))
+
+
+Check: TypeAlias = "Callable[[Ledger, Any, ReadEvent], str | None]"
 Change: TypeAlias = Callable[[Ledger, Any, int], None]
 
 
-def _in_step(ledger: Ledger, data: Any) -> Finding:
-    return "turns.in-step", turns.inside_step(ledger.turns, data.turn, data.step)
+def _named_step(ledger: Ledger, data: Any, read: ReadEvent) -> str | None:
+    return turns.inside_step(ledger.turns, data.turn, data.step)
 
 
-def _turn_start(ledger: Ledger, data: p.TurnStart, read: ReadEvent) -> Iterator[Finding]:
-    yield "turns.turn-start", turns.check_turn_start(ledger.turns, data)
-    yield "compaction.crossed", compaction.check_turn_start(ledger.compactions)
+def _any_step(ledger: Ledger, data: Any, read: ReadEvent) -> str | None:
+    return None if ledger.turns.step_open else "a place inside a step"
 
 
-def _turn_end(ledger: Ledger, data: p.TurnEnd, read: ReadEvent) -> Iterator[Finding]:
-    yield "turns.turn-end", turns.check_turn_end(ledger.turns, data)
-    yield "compaction.crossed", compaction.check_turn_end(ledger.compactions, data)
+def _any_turn(ledger: Ledger, data: Any, read: ReadEvent) -> str | None:
+    return None if ledger.turns.is_open else "a place inside a turn"
 
 
-def _step_start(ledger: Ledger, data: p.StepStart, read: ReadEvent) -> Iterator[Finding]:
-    yield "turns.step-start", turns.check_step_start(ledger.turns, data)
+# Where types stand that name no turn or step: judged even when their data has no view.
+_PLACE_RULES = frozenset({"turns.any-step", "turns.any-turn"})
+_NAMED_STEP: tuple[str, Check] = ("turns.in-step", _named_step)
+_ANY_STEP: tuple[str, Check] = ("turns.any-step", _any_step)
+_ANY_TURN: tuple[str, Check] = ("turns.any-turn", _any_turn)
 
-
-def _step_end(ledger: Ledger, data: p.StepEnd, read: ReadEvent) -> Iterator[Finding]:
-    yield "turns.step-end", turns.check_step_end(ledger.turns, data)
-    yield "calls.answered-first", calls.check_surface_append(ledger.calls)
-
-
-def _stands_in_step(ledger: Ledger) -> Finding:
-    return "turns.in-step", None if ledger.turns.step_open else "a place inside a step"
-
-
-def _stands_in_turn(ledger: Ledger) -> Finding:
-    return "turns.in-turn", None if ledger.turns.is_open else "a place inside a turn"
-
-
-def _step_scoped(ledger: Ledger, data: Any, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-
-
-def _sent(ledger: Ledger, data: p.RequestSent, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-    yield "attempts.sent", attempts.check_sent(ledger.attempts, data)
-
-
-def _chunk(ledger: Ledger, data: p.AssistantChunk, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-    yield "attempts.chunk", attempts.check_chunk(ledger.attempts, data)
-
-
-def _message(ledger: Ledger, data: p.AssistantMessage, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-    yield "attempts.message", attempts.check_message(ledger.attempts)
-
-
-def _attempt(ledger: Ledger, data: p.AssistantAttempt, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-    yield "attempts.attempt", attempts.check_attempt(ledger.attempts, data)
-
-
-def _retry(ledger: Ledger, data: p.LlmRetry, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-    yield "attempts.retry", attempts.check_retry(ledger.attempts, data)
-
-
-def _call(ledger: Ledger, data: p.ToolCallEvent, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-    yield "calls.call", calls.check_call(ledger.calls, data)
-
-
-def _settled(ledger: Ledger, data: p.ToolSettled, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-    yield "calls.settled", calls.check_settled(ledger.calls, data)
-
-
-def _result(ledger: Ledger, data: p.ToolResultEvent, read: ReadEvent) -> Iterator[Finding]:
-    yield _in_step(ledger, data)
-    yield "calls.result", calls.check_result(ledger.calls, data, lambda seq: read(seq).data)
-
-
-def _asked(ledger: Ledger, data: p.ApprovalAsked, read: ReadEvent) -> Iterator[Finding]:
-    yield "approvals.asked", approvals.check_asked(ledger.approvals, data)
-
-
-def _decided(ledger: Ledger, data: p.ApprovalDecided, read: ReadEvent) -> Iterator[Finding]:
-    yield "approvals.decided", approvals.check_decided(ledger.approvals, data)
-
-
-def _compaction_start(ledger: Ledger, data: p.CompactionStart, read: ReadEvent) -> Iterator[Finding]:
-    expected = compaction.check_start(ledger.compactions, data, ledger.turns.open_turn)
-    yield "compaction.start", expected
-
-
-def _compaction_summary(ledger: Ledger, data: p.CompactionSummary, read: ReadEvent) -> Iterator[Finding]:
-    yield "compaction.summary", compaction.check_summary(ledger.compactions, data)
-
-
-def _compaction_prune(ledger: Ledger, data: p.CompactionPrune, read: ReadEvent) -> Iterator[Finding]:
-    expected = compaction.check_prune(ledger.compactions, data, ledger.turns.open_turn)
-    yield "compaction.prune", expected
-
-
-def _compaction_end(ledger: Ledger, data: p.CompactionEnd, read: ReadEvent) -> Iterator[Finding]:
-    yield "compaction.end", compaction.check_end(ledger.compactions, data)
-
-
-_CHECKS: dict[str, Check] = {
-    "turn/start": _turn_start,
-    "turn/end": _turn_end,
-    "step/start": _step_start,
-    "step/end": _step_end,
-    "system/message": _step_scoped,
-    "developer/message": _step_scoped,
-    "request/sent": _sent,
-    "assistant/chunk": _chunk,
-    "assistant/message": _message,
-    "assistant/attempt": _attempt,
-    "llm/retry": _retry,
-    "tool/call": _call,
-    "tool/settled": _settled,
-    "tool/result": _result,
-    "approval/asked": _asked,
-    "approval/decided": _decided,
-    "compaction/start": _compaction_start,
-    "compaction/summary": _compaction_summary,
-    "compaction/prune": _compaction_prune,
-    "compaction/end": _compaction_end,
-}
-
-_PLACES: dict[str, Callable[[Ledger], Finding]] = {
-    "request/header": _stands_in_step,
-    "request/context": _stands_in_step,
-    "todo/write": _stands_in_turn,
-    "workspace/snapshot": _stands_in_turn,
+_CHECKS: dict[str, tuple[tuple[str, Check], ...]] = {
+    "turn/start": (
+        ("turns.turn-start", lambda ledger, data, read: turns.check_turn_start(ledger.turns, data)),
+        ("compaction.crossed", lambda ledger, data, read: compaction.check_turn_start(ledger.compactions)),
+    ),
+    "turn/end": (
+        ("turns.turn-end", lambda ledger, data, read: turns.check_turn_end(ledger.turns, data)),
+        ("compaction.crossed", lambda ledger, data, read: compaction.check_turn_end(ledger.compactions, data)),
+    ),
+    "step/start": (("turns.step-start", lambda ledger, data, read: turns.check_step_start(ledger.turns, data)),),
+    "step/end": (
+        ("turns.step-end", lambda ledger, data, read: turns.check_step_end(ledger.turns, data)),
+        ("calls.answered-first", lambda ledger, data, read: calls.check_surface_append(ledger.calls)),
+    ),
+    "system/message": (_NAMED_STEP,),
+    "developer/message": (_NAMED_STEP,),
+    "request/header": (_ANY_STEP,),
+    "request/context": (_ANY_STEP,),
+    "request/sent": (
+        _NAMED_STEP,
+        ("attempts.sent", lambda ledger, data, read: attempts.check_sent(ledger.attempts, data)),
+    ),
+    "assistant/chunk": (
+        _NAMED_STEP,
+        ("attempts.chunk", lambda ledger, data, read: attempts.check_chunk(ledger.attempts, data)),
+    ),
+    "assistant/message": (
+        _NAMED_STEP,
+        ("attempts.message", lambda ledger, data, read: attempts.check_message(ledger.attempts)),
+    ),
+    "assistant/attempt": (
+        _NAMED_STEP,
+        ("attempts.attempt", lambda ledger, data, read: attempts.check_attempt(ledger.attempts, data)),
+    ),
+    "llm/retry": (
+        _NAMED_STEP,
+        ("attempts.retry", lambda ledger, data, read: attempts.check_retry(ledger.attempts, data)),
+    ),
+    "tool/call": (
+        _NAMED_STEP,
+        ("calls.call", lambda ledger, data, read: calls.check_call(ledger.calls, data)),
+    ),
+    "tool/settled": (
+        _NAMED_STEP,
+        ("calls.settled", lambda ledger, data, read: calls.check_settled(ledger.calls, data)),
+    ),
+    "tool/result": (
+        _NAMED_STEP,
+        (
+            "calls.result",
+            lambda ledger, data, read: calls.check_result(ledger.calls, data, lambda seq: read(seq).data),
+        ),
+    ),
+    "todo/write": (_ANY_TURN,),
+    "workspace/snapshot": (_ANY_TURN,),
+    "approval/asked": (("approvals.asked", lambda ledger, data, read: approvals.check_asked(ledger.approvals, data)),),
+    "approval/decided": (
+        ("approvals.decided", lambda ledger, data, read: approvals.check_decided(ledger.approvals, data)),
+    ),
+    "compaction/start": (
+        (
+            "compaction.start",
+            lambda ledger, data, read: compaction.check_start(ledger.compactions, data, ledger.turns.open_turn),
+        ),
+    ),
+    "compaction/summary": (
+        ("compaction.summary", lambda ledger, data, read: compaction.check_summary(ledger.compactions, data)),
+    ),
+    "compaction/prune": (
+        (
+            "compaction.prune",
+            lambda ledger, data, read: compaction.check_prune(ledger.compactions, data, ledger.turns.open_turn),
+        ),
+    ),
+    "compaction/end": (("compaction.end", lambda ledger, data, read: compaction.check_end(ledger.compactions, data)),),
 }
 
 
