@@ -72,8 +72,6 @@ class Context(Scope):
         Raises PluginInvalid when a promised service is missing, ServiceConflict, and ScopeClosed.
         """
         for service in self._provides - self._offers.keys():
-            raise PluginInvalid(
-                self.name, f"promises {service.__name__} in `provides` and did not provide it"
-            )
+            raise PluginInvalid(self.name, f"promises {service.__name__} in `provides` and did not provide it")
         for service, value in self._offers.items():
             super().provide(service, value)

@@ -104,9 +104,7 @@ def _loaded(candidate: _Candidate, taken: dict[str, Plugin]) -> Plugin:
     if not isinstance(plugin, Plugin):
         raise PluginInvalid(candidate.name, f"{candidate.source} is not a Plugin: make it one with @plugin")
     if not candidate.named and plugin.name != candidate.name:
-        raise PluginInvalid(
-            candidate.name, f"calls itself {plugin.name}: the entry point must have that name"
-        )
+        raise PluginInvalid(candidate.name, f"calls itself {plugin.name}: the entry point must have that name")
     if other := taken.get(plugin.name):
         raise PluginInvalid(plugin.name, f"its name is taken by {other.source}")
     return plugin

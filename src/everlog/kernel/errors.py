@@ -20,9 +20,7 @@ class ServiceConflict(EverlogError):
     """A second service of one type was provided in one place."""
 
     def __init__(self, service: type[object], place: str) -> None:
-        super().__init__(
-            f"{service.__name__} is provided already in {place}: end the first provider before the second"
-        )
+        super().__init__(f"{service.__name__} is provided already in {place}: end the first provider before the second")
         self.service = service
         """The type that has two providers."""
 

@@ -122,9 +122,7 @@ class Waterfall(
     again because a listener failed. To refuse, answer; do not raise.
     """
 
-    async def around(
-        self, scope: Scope, inner: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> R:
+    async def around(self, scope: Scope, inner: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run `inner` inside the listeners that are seen from `scope`, and give what the outermost gives."""
         call = inner
         for listener in reversed(self._listeners(scope)):

@@ -139,9 +139,7 @@ class Kernel:
         required = {service: self.root[service] for service in plugin.requires}
         ctx = Context(plugin.name, self.root, life.rank, self.config, required, plugin.provides)
         variables = self._variables.copy() if self._variables else None
-        life.task = asyncio.create_task(
-            self._live(life, ctx), name=f"plugin {plugin.name}", context=variables
-        )
+        life.task = asyncio.create_task(self._live(life, ctx), name=f"plugin {plugin.name}", context=variables)
 
     def _stop(self, life: Life) -> None:
         setting_up = life.status is Status.STARTING

@@ -83,8 +83,7 @@ def _while_pending(
         hint = f'choose one with [plugins] disable = ["{other}"] or ["{life.plugin.name}"]'
         return Status.FAILED, f"provides {service.__name__}, as {other} does already: {hint}"
     waits = [
-        f"{service.__name__} ({why_missing(service, lives, absent, (*path, life))})"
-        for service in missing(life, lives)
+        f"{service.__name__} ({why_missing(service, lives, absent, (*path, life))})" for service in missing(life, lives)
     ]
     return Status.PENDING, f"waits for {', '.join(waits)}" if waits else "starts next"
 
