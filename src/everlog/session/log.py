@@ -8,7 +8,7 @@ from typing import Any, cast
 from everlog.session.event import Event
 from everlog.session.eventlist import EventList
 from everlog.session.header import Header
-from everlog.session.messagelist import MessageCache, Messages, message_of, visible
+from everlog.session.messagelist import MessageCache, Messages, message_of
 from everlog.session.messages import Message
 from everlog.session.payloads import RequestContext, RequestHeader, RequestHeaderEvent
 from everlog.session.projection import Projection, named
@@ -133,22 +133,19 @@ class Log:
         self._newest = event
         event._hold(data)
         self._events._add(event)
-        op = event.surface_op
-        if op is not None:
-            self._to_surface(event, data)
+        if event.surface_op is not None:
+            self._to_surface(event)
         self._ledger.apply(event, data, self._surface.generation)
         if event.seq % _SNAPSHOT_EVERY == _SNAPSHOT_EVERY - 1:
             self._snapshots.append((event.seq, self._ledger.to_bytes()))
 
-    def _to_surface(self, event: Event, data: Any) -> None:
-        found = data if isinstance(data, Message) else getattr(data, "message", None)
-        message = visible(found) if isinstance(found, Message) else None
+    def _to_surface(self, event: Event) -> None:
         generation = self._surface.generation
         self._surface.apply(event)
         if self._surface.generation == generation:
-            self._messages.appended(event.seq, message)
+            self._messages.appended(event.seq)
         else:
-            self._messages.rewritten(event.seq, message, self._surface._rewrites[-1].shadowed)
+            self._messages.rewritten(self._surface._rewrites[-1].shadowed)
 
     def _state_at(self, seq: int) -> tuple[Surface, Ledger]:
         """Give surface and ledger as they were after the event `seq`, at the cost of a few hundred events."""

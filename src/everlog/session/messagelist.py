@@ -76,19 +76,18 @@ class MessageCache:
         self._read = read
         self._by_seq: dict[int, Message | None] = {}
         self._shared: list[Message] | None = None
+        self._joined: list[int] = []
 
-    def appended(self, seq: int, message: Message | None) -> None:
-        """Take in a node that joined the tail."""
-        self._by_seq[seq] = message
-        if self._shared is not None and message is not None:
-            self._shared.append(message)
+    def appended(self, seq: int) -> None:
+        """Take in a node that joined the tail; its message is read when it is asked for."""
+        self._joined.append(seq)
 
-    def rewritten(self, seq: int, message: Message | None, shadowed: Iterable[int]) -> None:
-        """Take in a node that joined elsewhere; views given before keep the list that they have."""
+    def rewritten(self, shadowed: Iterable[int]) -> None:
+        """Take in a change elsewhere; views given before keep the list that they have."""
         for gone in shadowed:
             self._by_seq.pop(gone, None)
-        self._by_seq[seq] = message
         self._shared = None
+        self._joined = []
 
     def view(self, nodes: Sequence[int]) -> Messages:
         """Give the messages of these nodes, which are the surface's."""
@@ -96,6 +95,11 @@ class MessageCache:
             self._load([seq for seq in nodes if seq not in self._by_seq])
             found = self._by_seq
             self._shared = [message for seq in nodes if (message := found[seq]) is not None]
+        elif self._joined:
+            self._load(self._joined)
+            found = self._by_seq
+            self._shared += [message for seq in self._joined if (message := found[seq]) is not None]
+        self._joined = []
         return Messages(self._shared)
 
     def _load(self, missing: list[int]) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from everlog.session.jsonvalue import JSON, JSONObject, decode, encode
-from everlog.session.views import View, json_field, json_raw, with_bytes
+from everlog.session.views import Buffer, View, json_field, json_raw, with_bytes
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
 
@@ -159,7 +159,7 @@ _raw_message = msgspec.json.Decoder(_RawMessage)
 _raw_content = msgspec.json.Decoder(_RawContent)
 
 
-def read_message(data: bytes) -> Message:
+def read_message(data: Buffer) -> Message:
     """Read a message from its bytes, which stay its JSON.
 
     Raises:
@@ -172,7 +172,7 @@ def read_message(data: bytes) -> Message:
     return with_bytes(message, data)
 
 
-def _read_open(data: bytes) -> Message:
+def _read_open(data: Buffer) -> Message:
     """Read a message that holds blocks or a source of unknown kinds."""
     try:
         raw = _raw_message.decode(data)

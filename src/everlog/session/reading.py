@@ -15,7 +15,7 @@ from msgspec import NODEFAULT, Raw
 from msgspec.structs import force_setattr
 
 from everlog.session.messages import Message, read_message
-from everlog.session.views import View
+from everlog.session.views import Buffer, View
 
 T = TypeVar("T", bound=View)
 _NULL = Raw(b"null")
@@ -28,12 +28,12 @@ class Reader(Generic[T]):
     """
 
     def __init__(self, cls: type[T]) -> None:
-        self._one: list[tuple[str, Callable[[bytes], View]]] = []
-        self._many: list[tuple[str, Callable[[bytes], View]]] = []
+        self._one: list[tuple[str, Callable[[Buffer], View]]] = []
+        self._many: list[tuple[str, Callable[[Buffer], View]]] = []
         hints = get_type_hints(cls)
         shell = [found for f in msgspec.structs.fields(cls) if (found := self._raw_field(f, hints[f.name])) is not None]
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(_shell_of(cls, shell) if shell else cls)
-        self.read: Callable[[bytes], T] = self._read_nested if shell else self._read_flat
+        self.read: Callable[[Buffer], T] = self._read_nested if shell else self._read_flat
 
     def _raw_field(self, field: msgspec.structs.FieldInfo, hint: Any) -> tuple[str, Any, Any] | None:
         """Give the field of the shell that stands for one of nested views, and remember how to read it."""
@@ -48,7 +48,7 @@ class Reader(Generic[T]):
         default = NODEFAULT if field.required else _NULL
         return field.name, Raw, msgspec.field(default=default, name=field.encode_name)
 
-    def _read_flat(self, data: bytes) -> T:
+    def _read_flat(self, data: Buffer) -> T:
         try:
             view = self._decoder.decode(data)
         except msgspec.MsgspecError as error:
@@ -56,13 +56,13 @@ class Reader(Generic[T]):
         force_setattr(view, "_json", data)
         return view
 
-    def _read_nested(self, data: bytes) -> T:
+    def _read_nested(self, data: Buffer) -> T:
         view = self._read_flat(data)
         for name, read in self._one:
-            raw = bytes(getattr(view, name))
-            force_setattr(view, name, None if raw == b"null" else _at(name, read, raw))
+            raw = getattr(view, name)
+            force_setattr(view, name, None if _is_null(raw) else _at(name, read, raw))
         for name, read in self._many:
-            force_setattr(view, name, tuple([_at(name, read, bytes(raw)) for raw in getattr(view, name)]))
+            force_setattr(view, name, tuple([_at(name, read, raw) for raw in getattr(view, name)]))
         return view
 
 
@@ -72,7 +72,11 @@ def _shell_of(cls: type[T], fields: list[tuple[str, Any, Any]]) -> type[T]:
     return cast("type[T]", shell)
 
 
-def _at(name: str, read: Callable[[bytes], View], raw: bytes) -> View:
+def _is_null(raw: Raw) -> bool:
+    return len(memoryview(raw)) == 4 and bytes(raw) == b"null"
+
+
+def _at(name: str, read: Callable[[Buffer], View], raw: Buffer) -> View:
     """Read a nested view; its errors name the field that holds it."""
     try:
         return read(raw)

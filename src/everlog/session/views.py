@@ -8,12 +8,15 @@ that came out of a log carries the bytes it was read from: those bytes are what 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from everlog.session.jsonvalue import JSON, JSONObject, decode, encode, equal
+
+Buffer: TypeAlias = "bytes | msgspec.Raw"
+"""Bytes, or a slice of others; a view read from a slice shares its memory."""
 
 T = TypeVar("T", bound="View")
 
@@ -26,8 +29,12 @@ class View(msgspec.Struct, frozen=True, dict=True, rename="camel", kw_only=True,
         own = self.__dict__.get("_json")
         if own is None:
             own = encode(_fields(self))
-            force_setattr(self, "_json", own)
-        return cast(bytes, own)
+        elif type(own) is not bytes:
+            own = bytes(own)  # a slice of the bytes that hold the view
+        else:
+            return own
+        force_setattr(self, "_json", own)
+        return own
 
     def value(self) -> JSONObject:
         """Give the view as a JSON object with stored names, decoded afresh."""
@@ -62,7 +69,7 @@ class View(msgspec.Struct, frozen=True, dict=True, rename="camel", kw_only=True,
         return hash((type(self).__name__, len(self.to_json())))
 
 
-def with_bytes(view: T, data: bytes) -> T:
+def with_bytes(view: T, data: Buffer) -> T:
     """Give a view the bytes it was read from, which from now on are its JSON."""
     force_setattr(view, "_json", data)
     return view
