@@ -129,12 +129,15 @@ class Message(View, frozen=True):
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """Give the call blocks in order."""
-        return tuple(block for block in self.content if isinstance(block, ToolCall))
+        return tuple([block for block in self.content if type(block) is ToolCall])
 
     @property
     def result(self) -> ToolResult | None:
         """Give the first tool-result block, or None."""
-        return next((block for block in self.content if isinstance(block, ToolResult)), None)
+        for block in self.content:
+            if type(block) is ToolResult:
+                return block
+        return None
 
 
 class _RawContent(msgspec.Struct):

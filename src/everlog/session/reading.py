@@ -1,7 +1,9 @@
 """Reading views from bytes so that every nested view keeps the bytes it was read from.
 
 msgspec decodes a struct in one pass, but what it decodes no longer knows its bytes. A `Reader` therefore
-decodes a shell of the class, in which nested views are raw slices, and reads each slice by its own reader.
+tells each nested view where they are: in which field of which bytes. Where a nested view does not decode in that
+pass, as a message with an unknown block does not, it decodes a shell of the class, in which nested views are
+raw slices, and reads each slice by its own reader.
 """
 
 from __future__ import annotations
@@ -28,41 +30,56 @@ class Reader(Generic[T]):
     """
 
     def __init__(self, cls: type[T]) -> None:
-        self._one: list[tuple[str, Callable[[Buffer], View]]] = []
-        self._many: list[tuple[str, Callable[[Buffer], View]]] = []
+        self._one: list[tuple[str, str, Reader[Any]]] = []
+        self._many: list[tuple[str, Reader[Any]]] = []
         hints = get_type_hints(cls)
         shell = [found for f in msgspec.structs.fields(cls) if (found := self._raw_field(f, hints[f.name])) is not None]
-        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(_shell_of(cls, shell) if shell else cls)
-        self.read: Callable[[Buffer], T] = self._read_nested if shell else self._read_flat
+        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(cls)
+        self._shell: msgspec.json.Decoder[T] = msgspec.json.Decoder(_shell_of(cls, shell) if shell else cls)
+        self._nests = bool(shell)
+        self.read: Callable[[Buffer], T] = self._read_slices if self._many else self._read_once
 
     def _raw_field(self, field: msgspec.structs.FieldInfo, hint: Any) -> tuple[str, Any, Any] | None:
         """Give the field of the shell that stands for one of nested views, and remember how to read it."""
         view, many = _nested_view(hint)
         if view is None:
             return None
-        read = reader(view).read
         if many:
-            self._many.append((field.name, read))
+            self._many.append((field.name, reader(view)))
             return field.name, list[Raw], msgspec.field(default_factory=list, name=field.encode_name)
-        self._one.append((field.name, read))
+        self._one.append((field.name, field.encode_name, reader(view)))
         default = NODEFAULT if field.required else _NULL
         return field.name, Raw, msgspec.field(default=default, name=field.encode_name)
 
-    def _read_flat(self, data: Buffer) -> T:
+    def _read_once(self, data: Buffer) -> T:
         try:
             view = self._decoder.decode(data)
         except msgspec.MsgspecError as error:
+            if self._nests:
+                return self._read_slices(data)
             raise ValueError(str(error)) from None
-        force_setattr(view, "_json", data)
+        self.owns(view, data)
         return view
 
-    def _read_nested(self, data: Buffer) -> T:
-        view = self._read_flat(data)
-        for name, read in self._one:
+    def owns(self, view: T, data: object) -> None:
+        """Tell a view that was just decoded, and every view in it, where its bytes are."""
+        force_setattr(view, "_json", data)
+        for name, key, read in self._one:
+            nested = getattr(view, name)
+            if nested is not None:
+                read.owns(nested, (data, key))
+
+    def _read_slices(self, data: Buffer) -> T:
+        try:
+            view = self._shell.decode(data)
+        except msgspec.MsgspecError as error:
+            raise ValueError(str(error)) from None
+        force_setattr(view, "_json", data)
+        for name, _, read in self._one:
             raw = getattr(view, name)
-            force_setattr(view, name, None if _is_null(raw) else _at(name, read, raw))
+            force_setattr(view, name, None if _is_null(raw) else _at(name, read.read, raw))
         for name, read in self._many:
-            force_setattr(view, name, tuple([_at(name, read, raw) for raw in getattr(view, name)]))
+            force_setattr(view, name, tuple([_at(name, read.read, raw) for raw in getattr(view, name)]))
         return view
 
 
@@ -100,6 +117,7 @@ class _MessageReader(Reader[Message]):
     """Messages have open unions, which msgspec has not; they read themselves."""
 
     def __init__(self) -> None:
+        self._one, self._many = [], []
         self.read = read_message
 
 

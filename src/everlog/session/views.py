@@ -27,12 +27,14 @@ class View(msgspec.Struct, frozen=True, dict=True, rename="camel", kw_only=True,
     def to_json(self) -> bytes:
         """Give the bytes this view was read from, or those of a new one."""
         own = self.__dict__.get("_json")
+        if type(own) is bytes:
+            return own
         if own is None:
             own = encode(_fields(self))
-        elif type(own) is not bytes:
-            own = bytes(own)  # a slice of the bytes that hold the view
+        elif isinstance(own, tuple):
+            own = _field_of(*own)
         else:
-            return own
+            own = bytes(own)
         force_setattr(self, "_json", own)
         return own
 
@@ -73,6 +75,15 @@ def with_bytes(view: T, data: Buffer) -> T:
     """Give a view the bytes it was read from, which from now on are its JSON."""
     force_setattr(view, "_json", data)
     return view
+
+
+def _field_of(parent: object, key: str) -> bytes:
+    """Give the bytes of one field of an object, as they stand in its own, which may themselves be a field's."""
+    holder = _field_of(*parent) if isinstance(parent, tuple) else cast("Buffer", parent)
+    return bytes(_slices.decode(holder)[key])
+
+
+_slices = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def json_field(raw: msgspec.Raw) -> JSON:
