@@ -1,0 +1,203 @@
+"""The provider `script`: answers from a list instead of a model, for tests and demonstrations.
+
+A script is a YAML file or a Python list with one answer for each request. An answer is a text, a mapping with
+one part, or a list of parts, which are given in their order:
+
+    - It says hello.                                    # the whole answer is this text
+    - - reasoning: The test fails, so look at the code.
+      - text: I will read the file.
+      - call: {name: read, arguments: {file_path: stats.py}}    # an id, or arguments as raw text, if wanted
+      - call: {name: bash, arguments: {command: pytest -q}}
+      - pause: 200                                      # milliseconds
+      - usage: {inputTokens: 900, outputTokens: 40}
+      - finish: max-tokens                              # otherwise tool-calls or stop
+    - fail: {code: RATE_LIMIT, status: 429, retryAfterMs: 50}   # and message, if wanted
+
+Text and reasoning come in pieces of a word each. Nothing here pretends to be a model: the configuration of
+every request says `scripted: true`, the route's notice says where the answers come from, and no usage is told
+that the script does not state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import msgspec
+import yaml
+
+from everlog.errors import EverlogError
+from everlog.llm import deltas
+from everlog.llm.failure import BAD_REQUEST, SERVER, ModelFailure
+from everlog.llm.models import UnknownModel
+from everlog.llm.seam import BlobReader, Route
+from everlog.session.jsonvalue import encode, scrub
+from everlog.session.payloads import Usage
+from everlog.session.records import Delta
+from everlog.session.request import Request
+
+Part: TypeAlias = "str | Mapping[str, Any]"
+Answer: TypeAlias = "Part | Sequence[Part]"
+
+PARTS = ("reasoning", "text", "call", "pause", "usage", "finish", "fail")
+_PIECE = re.compile(r"\s*\S+\s*|\s+")
+
+
+class ScriptInvalid(EverlogError):
+    """A script that cannot be played; the text says which answer, and why."""
+
+
+def read_script(path: Path) -> list[Answer]:
+    """Read a script from a YAML file.
+
+    Raises:
+        ScriptInvalid: it cannot be read, is not YAML, or is no list of answers.
+    """
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScriptInvalid(f"script {path}: cannot be read: {error.strerror or error}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ScriptInvalid(f"script {path}: is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(found, list):
+        raise ScriptInvalid(f"script {path}: must be a list of answers")
+    for number, answer in enumerate(found, 1):
+        try:
+            _parts(answer)
+        except ValueError as error:
+            raise ScriptInvalid(f"script {path}: answer {number}: {error}") from None
+    return found
+
+
+def script_route(answers: Sequence[Answer], model: str = "script", pace_ms: int = 0) -> Route:
+    """Make a route that gives these answers, `pace_ms` milliseconds between two pieces.
+
+    Raises:
+        ScriptInvalid: an answer is not of the form that the module describes.
+    """
+    return Route(
+        adapter=ScriptAdapter(answers, pace_ms),
+        provider="script",
+        model=model,
+        config={"provider": "script", "model": model, "scripted": True},
+        notice=f"the answers come from a script ({model}), not from a model",
+    )
+
+
+def script_file_route(model: str) -> Route:
+    """Make a route for `script/PATH`. Raises `ScriptInvalid` or `UnknownModel`."""
+    path = Path(model).expanduser()
+    if not path.exists():
+        raise UnknownModel(f"script/{model}", "there is no such file", ["script/PATH-OF-A-YAML-FILE"])
+    return script_route(read_script(path), model)
+
+
+class ScriptAdapter:
+    """Plays answers in order, one for each request.
+
+    It begins behind as many answers as the first request holds of the assistant's messages, so that a session
+    that is resumed in another process goes on where it was.
+    """
+
+    name = "script"
+    version = "1"
+
+    def __init__(self, answers: Sequence[Answer], pace_ms: int = 0) -> None:
+        self._answers = []
+        for number, answer in enumerate(answers, 1):
+            try:
+                self._answers.append(_parts(answer))
+            except ValueError as error:
+                raise ScriptInvalid(f"answer {number} of the script: {error}") from None
+        self._pace = pace_ms / 1000
+        self._next: int | None = None
+
+    def encode(self, request: Request, blobs: BlobReader | None = None) -> bytes:
+        """Give the canonical JSON of the request: nothing goes out."""
+        return request.to_json()
+
+    async def stream(self, request: Request, body: bytes) -> AsyncIterator[Delta]:
+        """Give the next answer. Raises ModelFailure where the script says so, and when it has come to its end."""
+        if self._next is None:
+            self._next = sum(message.role == "assistant" for message in request.messages)
+        at, self._next = self._next, self._next + 1
+        if at >= len(self._answers):
+            raise ModelFailure(f"the script has {len(self._answers)} answers and this is request {at + 1}", BAD_REQUEST)
+        parts = self._answers[at]
+        for index, (kind, value) in enumerate(parts):
+            if kind == "pause":
+                await asyncio.sleep(float(value) / 1000)
+            for delta in _played(index, kind, value):
+                await asyncio.sleep(self._pace)
+                yield delta
+        if not any(kind == "finish" for kind, _ in parts):
+            calls = any(kind == "call" for kind, _ in parts)
+            yield deltas.finish(deltas.TOOL_CALLS if calls else deltas.STOP)
+
+
+def _parts(answer: object) -> list[tuple[str, Any]]:
+    """Give an answer as (kind, value) pairs. Raises ValueError saying what is wrong."""
+    parts = answer if isinstance(answer, list | tuple) else [answer]
+    return [_part(part) for part in parts]
+
+
+def _part(part: object) -> tuple[str, Any]:
+    if isinstance(part, str):
+        return "text", part
+    if not isinstance(part, Mapping) or len(part) != 1 or next(iter(part)) not in PARTS:
+        raise ValueError(f"a part is a text, or a mapping with one of {', '.join(PARTS)}; not {part!r}")
+    kind, value = next(iter(part.items()))
+    wanted = _WANTED[kind]
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise ValueError(f"{kind}: {value!r} is not of the right kind")
+    if kind == "call" and not isinstance(value.get("name"), str):
+        raise ValueError("call: has no name")
+    if kind == "usage":
+        msgspec.convert(value, Usage)  # a ValidationError is a ValueError
+    return kind, value
+
+
+_WANTED: dict[str, Any] = {
+    "reasoning": str,
+    "text": str,
+    "call": Mapping,
+    "pause": int | float,
+    "usage": dict,
+    "finish": str,
+    "fail": Mapping,
+}
+
+
+def _played(index: int, kind: str, value: Any) -> Iterator[Delta]:
+    match kind:
+        case "text" | "reasoning":
+            make = deltas.text if kind == "text" else deltas.reasoning
+            yield from (make(index, piece) for piece in _PIECE.findall(scrub(value)))
+            yield deltas.block_end(index)
+        case "call":
+            yield deltas.call(index, _arguments(value), str(value.get("id") or f"call_{index}"), value["name"])
+            yield deltas.block_end(index)
+        case "usage":
+            yield deltas.usage(msgspec.convert(value, Usage))
+        case "finish":
+            yield deltas.finish(value)
+        case "fail":
+            raise _failure(value)
+
+
+def _arguments(call: Mapping[str, Any]) -> str:
+    arguments = call.get("arguments", {})
+    return scrub(arguments) if isinstance(arguments, str) else encode(arguments).decode()
+
+
+def _failure(said: Mapping[str, Any]) -> ModelFailure:
+    code = str(said.get("code", SERVER))
+    return ModelFailure(
+        str(said.get("message", f"the script fails here with {code}")),
+        code,
+        status=cast("int | None", said.get("status")),
+        retry_after_ms=cast("int | None", said.get("retryAfterMs")),
+    )

@@ -1,0 +1,124 @@
+"""The script provider gives what its list says, and says that it is a script."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from everlog.llm.models import UnknownModel
+from everlog.llm.script import ScriptInvalid, read_script, script_file_route, script_route
+from everlog.llm.seam import Assembler, ModelFailure, Route
+from everlog.session.messages import Message, Reasoning, Text, ToolCall, message_from, user_message
+from everlog.session.records import Delta
+from everlog.session.request import Request
+
+
+def request_to(route: Route, *messages: Message) -> Request:
+    return Request(header=route.header(), messages=messages or (user_message("hi"),))
+
+
+async def played(route: Route, *messages: Message) -> tuple[Assembler, list[Delta]]:
+    request = request_to(route, *messages)
+    assembler, given = Assembler(route.provider, route.model), []
+    async for delta in route.adapter.stream(request, route.adapter.encode(request, None)):
+        given.append(delta)
+        assembler.add(delta)
+    return assembler, given
+
+
+async def test_an_answer_of_several_parts_comes_in_their_order_and_in_pieces() -> None:
+    route = script_route(
+        [
+            [
+                {"reasoning": "Look first."},
+                {"text": "I read it."},
+                {"call": {"name": "read", "arguments": {"file_path": "a.py"}}},
+                {"call": {"name": "bash", "id": "mine", "arguments": "{not json"}},
+                {"usage": {"inputTokens": 9, "outputTokens": 4}},
+            ]
+        ]
+    )
+    assembler, given = await played(route)
+    assert assembler.message().content == (
+        Reasoning(text="Look first."),
+        Text(text="I read it."),
+        ToolCall(id="call_2", name="read", arguments='{"file_path":"a.py"}'),
+        ToolCall(id="mine", name="bash", arguments="{not json"),
+    )
+    assert [d.text for d in given if d.kind == "text"] == ["I ", "read ", "it."]
+    assert assembler.finish_reason == "tool-calls"
+    assert assembler.usage is not None
+    assert assembler.usage.input_tokens == 9
+
+
+async def test_answers_come_one_for_each_request_and_then_no_more() -> None:
+    route = script_route(["one", {"text": "two"}])
+    assert (await played(route))[0].message().text == "one"
+    assert (await played(route))[0].message().text == "two"
+    with pytest.raises(ModelFailure, match="has 2 answers and this is request 3"):
+        await played(route)
+
+
+async def test_a_new_route_goes_on_behind_the_answers_that_the_session_already_holds() -> None:
+    said = message_from(
+        {
+            "id": "a",
+            "role": "assistant",
+            "content": [{"type": "text", "text": "one"}],
+            "source": {"kind": "model", "provider": "script", "model": "m"},
+        }
+    )
+    assembler, _ = await played(script_route(["one", "two"]), user_message("hi"), said, user_message("more"))
+    assert assembler.message().text == "two"
+
+
+async def test_a_scripted_failure_is_a_model_failure_and_the_next_request_gets_the_next_answer() -> None:
+    route = script_route([[{"text": "par"}, {"fail": {"code": "RATE_LIMIT", "status": 429, "retryAfterMs": 5}}], "ok"])
+    with pytest.raises(ModelFailure) as caught:
+        await played(route)
+    assert (caught.value.code, caught.value.status, caught.value.retry_after_ms) == ("RATE_LIMIT", 429, 5)
+    assert caught.value.retryable
+    assert (await played(route))[0].message().text == "ok"
+
+
+async def test_it_says_that_it_is_a_script() -> None:
+    route = script_route(["one"])
+    assert route.notice is not None
+    assert "script" in route.notice
+    assert request_to(route).config["scripted"] is True
+
+
+async def test_a_script_can_be_a_yaml_file(tmp_path: Path) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text("- Hello there.\n- - text: Done.\n  - finish: max-tokens\n")
+    route = script_file_route(str(path))
+    assert (await played(route))[0].message().text == "Hello there."
+    assert (await played(route))[0].finish_reason == "max-tokens"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: b", "must be a list"),
+        ("- [", "is not YAML"),
+        ("- {shout: hi}", "answer 1: a part is a text, or a mapping"),
+        ("- fine\n- - call: {arguments: {}}", "answer 2: call: has no name"),
+        ("- {pause: long}", "pause: 'long' is not of the right kind"),
+    ],
+)
+def test_a_script_that_cannot_be_played_is_refused_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text(text)
+    with pytest.raises(ScriptInvalid, match=problem):
+        read_script(path)
+
+
+def test_a_script_file_that_is_not_there_is_an_unknown_model() -> None:
+    with pytest.raises(UnknownModel, match="there is no such file"):
+        script_file_route("/no/such/file.yaml")
+
+
+@pytest.mark.parametrize("answer", [7, {"text": "a", "call": {}}, [["nested"]]])
+def test_an_answer_of_another_form_is_refused(answer: Any) -> None:
+    with pytest.raises(ScriptInvalid, match="answer 1 of the script"):
+        script_route([answer])
