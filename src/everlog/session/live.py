@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from everlog.session.errors import AppendRefused
@@ -89,11 +89,17 @@ class Session(Log):
     def _append(
         self, type: str, data: bytes, surface: SurfaceArgument, sources: Sequence[int] | None, ignorable: bool
     ) -> Event:
-        self._own()
-        kind, view = self._admit(type, data, ignorable)
-        op = None if surface is None and kind is not None and not kind.surface else _surface_op(type, kind, surface)
-        cited = None if sources is None else _sources(type, op, sources)
-        event = Event(len(self._events), type, self._clock(), data, op, cited, ignorable, kind)
+        if threading.get_ident() != self._thread or self._observing:
+            self._refuse_caller()
+        kind = self._kind(type, ignorable)
+        try:
+            view = None if kind is None else kind.check(data)
+        except ValueError as error:
+            raise AppendRefused(type, str(error)) from None
+        on_surface = kind is not None and kind.surface
+        op = _surface_op(type, on_surface, surface) if on_surface or surface is not None else None
+        cited = None if sources is None else _sources(type, on_surface, sources)
+        event = Event(self.next_seq, type, self._clock(), data, op, cited, ignorable, kind)
         violations = self._ledger.violations(event, view, self._surface, self._read)
         if violations:
             raise violations[0]
@@ -102,25 +108,19 @@ class Session(Log):
             self._tell(event)
         return event
 
-    def _own(self) -> None:
-        if threading.get_ident() != self._thread:
-            raise RuntimeError(f"session {self.id} belongs to another thread; append from the one that made it")
+    def _refuse_caller(self) -> None:
         if self._observing:
             raise RuntimeError("an observer may not append; do so after the append that it observes")
+        raise RuntimeError(f"session {self.id} belongs to another thread; append from the one that made it")
 
-    def _admit(self, type: str, data: bytes, ignorable: bool) -> tuple[EventType | None, View | None]:
-        """Check the shape of the data against the vocabulary, and give the type and the data's view."""
-        if ignorable is not True and ignorable is not False:
-            raise AppendRefused(str(type), "ignorable is true or false")
-        kind = self._vocabulary.get(type) if isinstance(type, str) else None
-        if kind is None:
-            if not isinstance(type, str) or not type or not ignorable:
-                raise AppendRefused(str(type), "an unknown event type; mark it ignorable or add it to the vocabulary")
-            return None, None
-        try:
-            return kind, kind.check(data)
-        except ValueError as error:
-            raise AppendRefused(type, str(error)) from None
+    def _kind(self, name: str, ignorable: bool) -> EventType | None:
+        """Give the type with this name; None for an unknown one that a reader may skip."""
+        kind = self._vocabulary.find(name) if type(name) is str else None
+        if type(ignorable) is not bool:
+            raise AppendRefused(str(name), "ignorable is true or false")
+        if kind is None and not (type(name) is str and name and ignorable):
+            raise AppendRefused(str(name), "an unknown event type; mark it ignorable or add it to the vocabulary")
+        return kind
 
     def _tell(self, event: Event) -> None:
         self._observing = True
@@ -176,13 +176,8 @@ def _type_of(vocabulary: Vocabulary, payload: View) -> str:
     return found
 
 
-def _surface_op(type: str, kind: EventType | None, surface: object) -> SurfaceOp | None:
+def _surface_op(type: str, on_surface: bool, surface: object) -> SurfaceOp:
     """Give the surface operation in its one form, or refuse it."""
-    on_surface = kind is not None and kind.surface
-    if surface is None:
-        if on_surface:
-            raise AppendRefused(type, 'a surface event needs surface="append" or a Replace')
-        return None
     if not on_surface:
         raise AppendRefused(type, "not a surface type; it carries no surface operation")
     if surface == "append":
@@ -192,16 +187,16 @@ def _surface_op(type: str, kind: EventType | None, surface: object) -> SurfaceOp
             raise AppendRefused(type, 'a replace is {"op": "replace", "startSeq": a, "endSeq": b}')
         surface = Replace(surface["startSeq"], surface["endSeq"])
     if not isinstance(surface, Replace):
-        raise AppendRefused(type, 'surface is "append" or a Replace')
+        raise AppendRefused(type, 'a surface event needs surface="append" or a Replace')
     return Replace(_seq(type, surface.start_seq), _seq(type, surface.end_seq))
 
 
-def _sources(type: str, op: SurfaceOp | None, sources: Iterable[object]) -> tuple[int, ...]:
-    if op is None:
+def _sources(type: str, on_surface: bool, sources: object) -> tuple[int, ...]:
+    if not on_surface:
         raise AppendRefused(type, "not a surface type; it cites no sources")
-    if isinstance(sources, str | bytes | dict) or not isinstance(sources, Iterable):
+    if not isinstance(sources, list | tuple):
         raise AppendRefused(type, "sources are a list of seqs")
-    return tuple(_seq(type, seq) for seq in sources)
+    return tuple([_seq(type, seq) for seq in sources])
 
 
 def _seq(type: str, value: object) -> int:

@@ -36,8 +36,9 @@ class Reader(Generic[T]):
         shell = [found for f in msgspec.structs.fields(cls) if (found := self._raw_field(f, hints[f.name])) is not None]
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(cls)
         self._shell: msgspec.json.Decoder[T] = msgspec.json.Decoder(_shell_of(cls, shell) if shell else cls)
-        self._nests = bool(shell)
         self.read: Callable[[Buffer], T] = self._read_slices if self._many else self._read_once
+        if not shell:
+            self.read = self._read_flat
 
     def _raw_field(self, field: msgspec.structs.FieldInfo, hint: Any) -> tuple[str, Any, Any] | None:
         """Give the field of the shell that stands for one of nested views, and remember how to read it."""
@@ -51,13 +52,19 @@ class Reader(Generic[T]):
         default = NODEFAULT if field.required else _NULL
         return field.name, Raw, msgspec.field(default=default, name=field.encode_name)
 
-    def _read_once(self, data: Buffer) -> T:
+    def _read_flat(self, data: Buffer) -> T:
         try:
             view = self._decoder.decode(data)
         except msgspec.MsgspecError as error:
-            if self._nests:
-                return self._read_slices(data)
             raise ValueError(str(error)) from None
+        force_setattr(view, "_json", data)
+        return view
+
+    def _read_once(self, data: Buffer) -> T:
+        try:
+            view = self._decoder.decode(data)
+        except msgspec.MsgspecError:
+            return self._read_slices(data)
         self.owns(view, data)
         return view
 

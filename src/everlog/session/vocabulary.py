@@ -95,12 +95,12 @@ class Vocabulary(Mapping[str, EventType]):
         """Give the name of the type whose data has this view, or None."""
         return next((self._names[cls] for cls in payload.__mro__ if cls in self._names), None)
 
+    def find(self, name: str) -> EventType | None:
+        """Give the type with this name, or None."""
+        return self._types.get(name)
+
     def __getitem__(self, name: str) -> EventType:
         return self._types[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Give the type with this name, or the default."""
-        return self._types.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._types)

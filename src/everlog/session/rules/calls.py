@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from everlog.session.event import Event
 from everlog.session.jsonvalue import equal
-from everlog.session.messages import Message
+from everlog.session.messages import Message, ToolCall, ToolResult
 from everlog.session.payloads import AssistantMessage, ToolCallEvent, ToolResultEvent, ToolSettled
 from everlog.session.views import View
 
@@ -40,8 +41,10 @@ class Calls(msgspec.Struct):
 
 def call_id_of(message: Message) -> str:
     """Give the id of the call that a result message answers; empty when it has no result block."""
-    result = message.result
-    return result.tool_call_id if result is not None else ""
+    for block in message.content:
+        if type(block) is ToolResult:
+            return block.tool_call_id
+    return ""
 
 
 def check_call(state: Calls, data: ToolCallEvent) -> str | None:
@@ -61,8 +64,8 @@ def check_settled(state: Calls, data: ToolSettled) -> str | None:
     return f"call {call_id} is settled already" if call_id in state.settled else None
 
 
-def check_result(state: Calls, data: ToolResultEvent, settled: Callable[[int], View | object]) -> str | None:
-    """Say what a tool/result should be, when it is not that; `settled` reads the payload of an earlier event."""
+def check_result(state: Calls, data: ToolResultEvent, read: Callable[[int], Event]) -> str | None:
+    """Say what a tool/result should be, when it is not that; `read` gives an earlier event."""
     call_id = call_id_of(data.message)
     if call_id not in state.pending:
         known = call_id in state.taken or call_id in state.asked
@@ -71,7 +74,7 @@ def check_result(state: Calls, data: ToolResultEvent, settled: Callable[[int], V
         return f"an answer to call {state.pending[0]} first, in call order"
     if call_id not in state.taken and (data.error is None or data.error.code != NOT_STARTED):
         return f"a tool/call for {call_id} before its result, or the code {NOT_STARTED}"
-    if call_id in state.settled and not _same(data, settled(state.settled[call_id])):
+    if call_id in state.settled and not _same(data, read(state.settled[call_id]).data):
         return f"the message, error and meta that settled call {call_id}"
     return None
 
@@ -83,8 +86,8 @@ def _same(result: ToolResultEvent, settled: object) -> bool:
     return all(equal(mine.get(key), theirs.get(key)) for key in ("message", "error", "meta"))
 
 
-def check_surface_append(state: Calls) -> str | None:
-    """Say why something other than a result may not join the surface now."""
+def check_unanswered(state: Calls) -> str | None:
+    """Say which call must be answered before the step ends, or before anything else joins the surface."""
     return f"a tool/result for call {state.pending[0]} first" if state.pending else None
 
 
@@ -97,17 +100,18 @@ def apply_step_start(state: Calls) -> None:
 
 def apply_message(state: Calls, data: AssistantMessage, seq: int) -> None:
     """The answer asks for its calls."""
-    ids = [call.id for call in data.message.calls]
-    if ids:
-        state.asked_by = seq
-        state.asked = state.asked + ids
-        state.pending = state.pending + [id for id in ids if id not in state.pending]
+    for block in data.message.content:
+        if type(block) is ToolCall:
+            state.asked_by = seq
+            state.asked.append(block.id)
+            if block.id not in state.pending:
+                state.pending.append(block.id)
 
 
 def apply_call(state: Calls, data: ToolCallEvent, seq: int) -> None:
     """A call is taken up; in a foreign log it may be the first sign of it."""
     if data.call_id not in state.asked and data.call_id not in state.taken:
-        state.pending = [*state.pending, data.call_id]
+        state.pending.append(data.call_id)
     state.taken.setdefault(data.call_id, seq)
 
 
@@ -120,4 +124,4 @@ def apply_result(state: Calls, data: ToolResultEvent) -> None:
     """A call is answered."""
     call_id = call_id_of(data.message)
     if call_id in state.pending:
-        state.pending = [id for id in state.pending if id != call_id]
+        state.pending.remove(call_id)

@@ -66,14 +66,16 @@ class Ledger(msgspec.Struct):
         op = event.surface_op
         found: list[RuleViolation] = []
         if op is not None:
-            _find(found, event, "surface.sources", surfaces.check_sources(event))
+            if event.source_event_seqs is not None:
+                _find(found, event, "surface.sources", surfaces.check_sources(event.source_event_seqs, event))
             if isinstance(op, Replace):
                 for rule, expected in self._replace(event, op, data, surface, read):
                     _find(found, event, rule, expected)
                 return found
-            _find(found, event, "surface.append", surfaces.check_append(event, surface))
+            if event.type == "system/message":
+                _find(found, event, "surface.append", surfaces.check_append(surface))
             if self.calls.pending and event.type != "tool/result":
-                _find(found, event, "calls.answered-first", calls.check_surface_append(self.calls))
+                _find(found, event, "calls.answered-first", calls.check_unanswered(self.calls))
         for rule, check in _CHECKS.get(event.type, ()):
             if data is not None or rule in _PLACE_RULES:
                 expected = check(self, data, read)
@@ -157,7 +159,7 @@ _CHECKS: dict[str, tuple[tuple[str, Check], ...]] = {
     "step/start": (("turns.step-start", lambda ledger, data, read: turns.check_step_start(ledger.turns, data)),),
     "step/end": (
         ("turns.step-end", lambda ledger, data, read: turns.check_step_end(ledger.turns, data)),
-        ("calls.answered-first", lambda ledger, data, read: calls.check_surface_append(ledger.calls)),
+        ("calls.answered-first", lambda ledger, data, read: calls.check_unanswered(ledger.calls)),
     ),
     "system/message": (_NAMED_STEP,),
     "developer/message": (_NAMED_STEP,),
@@ -193,10 +195,7 @@ _CHECKS: dict[str, tuple[tuple[str, Check], ...]] = {
     ),
     "tool/result": (
         _NAMED_STEP,
-        (
-            "calls.result",
-            lambda ledger, data, read: calls.check_result(ledger.calls, data, lambda seq: read(seq).data),
-        ),
+        ("calls.result", lambda ledger, data, read: calls.check_result(ledger.calls, data, read)),
     ),
     "todo/write": (_ANY_TURN,),
     "workspace/snapshot": (_ANY_TURN,),

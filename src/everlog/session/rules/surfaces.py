@@ -22,22 +22,21 @@ from everlog.session.views import View
 ReadEvent = Callable[[int], Event]
 
 
-def check_sources(event: Event) -> str | None:
+def check_sources(sources: tuple[int, ...], event: Event) -> str | None:
     """Say what is wrong with the sources of a surface event."""
-    sources = event.source_event_seqs
-    if sources is None:
-        return None
     if not sources:
         return None if event.type == "assistant/message" else "no sources rather than an empty list"
     if len(set(sources)) != len(sources):
         return "each source once"
-    late = next((seq for seq in sources if not 0 <= seq < event.seq), None)
-    return None if late is None else f"sources that are earlier events; {late} is none"
+    for seq in sources:
+        if not 0 <= seq < event.seq:
+            return f"sources that are earlier events; {seq} is none"
+    return None
 
 
-def check_append(event: Event, surface: Surface) -> str | None:
-    """Say why an event may not join the surface."""
-    if event.type == "system/message" and surface.system is not None:
+def check_append(surface: Surface) -> str | None:
+    """Say why a system prompt may not join the surface."""
+    if surface.system is not None:
         return f"a replace of the system prompt at seq {surface.system}"
     return None
 
