@@ -64,18 +64,41 @@ def encode(value: object) -> bytes:
         NotJSON: decoding the bytes would not give an equal value.
     """
     try:
-        data = _encoder.encode(value)
-        same = _decoder.decode(data) == value
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError, OverflowError):
-        data, same = b"", False
-    if same and data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
-        return data
-    # Rare: tuples, a value to refuse, or more brackets than levels are allowed. Walk it to tell them apart.
+        # The encoder turns some values silently into others, so what it is given is looked at first.
+        if _is_plain(value, MAX_DEPTH):
+            return _encoder.encode(value)
+    except (ValueError, RecursionError):
+        pass
     plain = _plain(value, "$", 0)
     try:
         return _encoder.encode(plain)
-    except (TypeError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise NotJSON("$", str(error)) from None
+
+
+_LEAVES = frozenset({str, int, bool, type(None)})
+
+
+def _is_plain(value: object, depth: int) -> bool:
+    """Tell whether a value is made of nothing but JSON's own types, at most `depth` containers deep."""
+    kind = type(value)
+    if kind in _LEAVES:
+        return True
+    if kind is float:
+        return math.isfinite(cast(float, value))
+    if depth == 0:
+        return False
+    if kind is dict:
+        for key, item in cast("dict[object, object]", value).items():
+            if type(key) is not str or (type(item) not in _LEAVES and not _is_plain(item, depth - 1)):
+                return False
+        return True
+    if kind is list:
+        for item in cast("list[object]", value):
+            if type(item) not in _LEAVES and not _is_plain(item, depth - 1):
+                return False
+        return True
+    return False
 
 
 def _plain(value: object, path: str, depth: int) -> JSON:
@@ -90,12 +113,18 @@ def _plain(value: object, path: str, depth: int) -> JSON:
         if not math.isfinite(value):
             raise NotJSON(path, f"{value} is not a JSON number")
         return value
-    if isinstance(value, (list, tuple, dict)) and depth >= MAX_DEPTH:
+    if isinstance(value, list | tuple | dict) and depth >= MAX_DEPTH:
         raise NotJSON(path, f"nested deeper than {MAX_DEPTH} levels")
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+    if isinstance(value, list | tuple):
+        items: list[JSON] = []
+        for i, item in enumerate(value):  # a comprehension would take a second frame per level
+            items.append(_plain(item, f"{path}[{i}]", depth + 1))
+        return items
     if isinstance(value, dict):
-        return {_plain_key(k, path): _plain(v, f"{path}.{k}", depth + 1) for k, v in value.items()}
+        members: dict[str, JSON] = {}
+        for key, item in value.items():
+            members[_plain_key(key, path)] = _plain(item, f"{path}.{key}", depth + 1)
+        return members
     raise NotJSON(path, f"a value of type {type(value).__name__} is not JSON; convert it first")
 
 
