@@ -14,7 +14,7 @@ class AppendRefused(EverlogError):
     """
 
     def __init__(self, type: str, reason: str, path: str | None = None) -> None:
-        at = f" at {path}" if path else ""
+        at = "" if not path else f" at {path if len(path) < 100 else path[:60] + '…' + path[-30:]}"
         super().__init__(f"{type}{at}: {reason}")
         self.type = type
         self.path = path

@@ -27,16 +27,20 @@ class EventSource(Protocol):
 class EventList(Sequence[Event]):
     """Events by seq. Only the log that owns it adds to it."""
 
-    __slots__ = ("_held", "_source", "_start")
+    __slots__ = ("_held", "_source", "_start", "end")
+
+    end: int
+    """The seq of the event that comes next; the length, at the cost of an attribute."""
 
     def __init__(self, held: list[Event] | None = None, source: EventSource | None = None, start: int = 0) -> None:
         """Hold these events, whose first has seq `start`; earlier ones are read from the source."""
         self._held = held if held is not None else []
         self._source = source
         self._start = start
+        self.end = start + len(self._held)
 
     def __len__(self) -> int:
-        return self._start + len(self._held)
+        return self.end
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
@@ -78,6 +82,7 @@ class EventList(Sequence[Event]):
 
     def _add(self, event: Event) -> None:
         self._held.append(event)
+        self.end += 1
 
     def prefix(self, count: int) -> EventList:
         """Give the first `count` events as a list of its own that shares what is stored."""

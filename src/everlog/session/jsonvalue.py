@@ -38,7 +38,7 @@ class NotJSON(ValueError):
     """
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(f"{path if len(path) < 100 else path[:60] + '…' + path[-30:]}: {reason}")
         self.path = path
         self.reason = reason
 

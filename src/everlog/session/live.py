@@ -99,7 +99,7 @@ class Session(Log):
         on_surface = kind is not None and kind.surface
         op = _surface_op(type, on_surface, surface) if on_surface or surface is not None else None
         cited = None if sources is None else _sources(type, on_surface, sources)
-        event = Event(self.next_seq, type, self._clock(), data, op, cited, ignorable, kind)
+        event = Event(self._events.end, type, self._clock(), data, op, cited, ignorable, kind, None, view)
         violations = self._ledger.violations(event, view, self._surface, self._read)
         if violations:
             raise violations[0]
@@ -115,7 +115,9 @@ class Session(Log):
 
     def _kind(self, name: str, ignorable: bool) -> EventType | None:
         """Give the type with this name; None for an unknown one that a reader may skip."""
-        kind = self._vocabulary.find(name) if type(name) is str else None
+        kind = self._vocabulary.types.get(name) if type(name) is str else None
+        if kind is not None and ignorable is False:
+            return kind
         if type(ignorable) is not bool:
             raise AppendRefused(str(name), "ignorable is true or false")
         if kind is None and not (type(name) is str and name and ignorable):

@@ -16,7 +16,8 @@ from everlog.session.rules.ledger import Ledger
 from everlog.session.surface import Surface
 from everlog.session.vocabulary import CORE, Vocabulary
 
-_SNAPSHOT_EVERY = 256
+_SNAPSHOT_MASK = 255
+"""A snapshot of the ledger is kept after each event whose seq ends in these bits."""
 
 
 class Log:
@@ -129,14 +130,13 @@ class Log:
     def _take_in(self, event: Event, data: Any) -> None:
         """Add an event that is to stand in the log, whatever it breaks."""
         if self._newest is not None:
-            self._newest._hold(None)
+            self._newest.release()
         self._newest = event
-        event._hold(data)
         self._events._add(event)
         if event.surface_op is not None:
             self._to_surface(event)
         self._ledger.apply(event, data, self._surface.generation)
-        if event.seq % _SNAPSHOT_EVERY == _SNAPSHOT_EVERY - 1:
+        if event.seq & _SNAPSHOT_MASK == _SNAPSHOT_MASK:
             self._snapshots.append((event.seq, self._ledger.to_bytes()))
 
     def _to_surface(self, event: Event) -> None:

@@ -51,6 +51,7 @@ class Ledger(msgspec.Struct):
     last_type: str | None = None
     last_time: int = 0
     step_started: int | None = None
+    generation: int = 0
 
     def to_bytes(self) -> bytes:
         """Give the state as JSON bytes."""
@@ -101,19 +102,11 @@ class Ledger(msgspec.Struct):
 
     def apply(self, event: Event, data: Any, generation: int) -> None:
         """Take an event in; `generation` is the surface's after it. Total: any event of any log may come."""
-        self.last_type, self.last_time = event.type, event.time
-        replaced = isinstance(event.surface_op, Replace)
-        if event.type == "request/header":
-            self.headers.header, self.headers.generation, self.headers.seeded = event.seq, generation, False
-        elif event.type == "request/context":
-            self.headers.context = event.seq
-        elif event.type == "session/end-seed":
-            self.headers.seeded = True
-            compaction.release(self.compactions)
-        elif data is not None:
-            change = (_REPLACED if replaced else _CHANGES).get(event.type)
-            if change is not None:
-                change(self, data, event.seq)
+        type = event.type
+        self.last_type, self.last_time, self.generation = type, event.time, generation
+        change = (_REPLACED if isinstance(event.surface_op, Replace) else _CHANGES).get(type)
+        if change is not None and (data is not None or type in _BLIND):
+            change(self, data, event.seq)
 
 
 _encode = msgspec.json.Encoder().encode
@@ -242,7 +235,27 @@ def _apply_message(ledger: Ledger, data: p.AssistantMessage, seq: int) -> None:
     calls.apply_message(ledger.calls, data, seq)
 
 
+def _apply_header(ledger: Ledger, data: object, seq: int) -> None:
+    headers = ledger.headers
+    headers.header, headers.generation, headers.seeded = seq, ledger.generation, False
+
+
+def _apply_context(ledger: Ledger, data: object, seq: int) -> None:
+    ledger.headers.context = seq
+
+
+def _apply_end_seed(ledger: Ledger, data: object, seq: int) -> None:
+    ledger.headers.seeded = True
+    compaction.release(ledger.compactions)
+
+
+# What these change does not hang on their data, so it holds for data without a view too.
+_BLIND = frozenset({"request/header", "request/context", "session/end-seed"})
+
 _CHANGES: dict[str, Change] = {
+    "request/header": _apply_header,
+    "request/context": _apply_context,
+    "session/end-seed": _apply_end_seed,
     "turn/start": lambda ledger, data, seq: turns.apply_turn_start(ledger.turns, data),
     "turn/end": _apply_turn_end,
     "step/start": _apply_step_start,
