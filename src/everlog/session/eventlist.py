@@ -80,7 +80,8 @@ class EventList(Sequence[Event]):
         for seq in wanted:
             yield next(read) if seq < self._start else self._held[seq - self._start]
 
-    def _add(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
+        """Add the next event; only for the log that owns the list."""
         self._held.append(event)
         self.end += 1
 

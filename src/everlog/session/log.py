@@ -132,20 +132,19 @@ class Log:
         if self._newest is not None:
             self._newest.release()
         self._newest = event
-        self._events._add(event)
+        self._events.add(event)
+        surface = self._surface
         if event.surface_op is not None:
-            self._to_surface(event)
-        self._ledger.apply(event, data, self._surface.generation)
+            self._to_surface(event, surface)
+        self._ledger.apply(event, data, surface.generation)
         if event.seq & _SNAPSHOT_MASK == _SNAPSHOT_MASK:
             self._snapshots.append((event.seq, self._ledger.to_bytes()))
 
-    def _to_surface(self, event: Event) -> None:
-        generation = self._surface.generation
-        self._surface.apply(event)
-        if self._surface.generation == generation:
-            self._messages.appended(event.seq)
+    def _to_surface(self, event: Event, surface: Surface) -> None:
+        if surface.apply(event):
+            self._messages.rewritten(surface.rewrites[-1].shadowed)
         else:
-            self._messages.rewritten(self._surface._rewrites[-1].shadowed)
+            self._messages.appended(event.seq)
 
     def _state_at(self, seq: int) -> tuple[Surface, Ledger]:
         """Give surface and ledger as they were after the event `seq`, at the cost of a few hundred events."""

@@ -33,14 +33,18 @@ class Rewrite(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Surface:
-    """The surface of one log. Read it through `nodes`, `generation` and `at`; only the log changes it."""
+    """The surface of one log. Read it through `nodes`, `generation` and `at`; only the log changes it.
+
+    Attributes:
+        generation: how many times the surface was rewritten other than at its tail.
+    """
 
     def __init__(
         self, nodes: Sequence[int] = (), generation: int = 0, system: int | None = None, since: int = 0
     ) -> None:
         """Begin with these nodes; `since` is the seq before which earlier surfaces are not known."""
         self._nodes = list(nodes)
-        self._generation = generation
+        self.generation = generation
         self._system = system
         self._since = since
         self._rewrites: list[Rewrite] = []
@@ -55,11 +59,6 @@ class Surface:
         return self._frozen
 
     @property
-    def generation(self) -> int:
-        """Give how many times the surface was rewritten other than at its tail."""
-        return self._generation
-
-    @property
     def system(self) -> int | None:
         """Give the node of the system prompt, which stands at position 0, or None."""
         return self._system
@@ -70,9 +69,9 @@ class Surface:
         return self._since
 
     @property
-    def rewrites(self) -> tuple[Rewrite, ...]:
+    def rewrites(self) -> Sequence[Rewrite]:
         """Give the changes other than at the tail, in order."""
-        return tuple(self._rewrites)
+        return self._rewrites
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -101,34 +100,39 @@ class Surface:
         """Give the nodes at positions from start up to stop."""
         return tuple(self._nodes[start:stop])
 
-    def apply(self, event: Event) -> None:
-        """Take an event in. One whose place cannot be found, as a foreign log may hold, goes to the tail."""
+    def apply(self, event: Event) -> bool:
+        """Take a surface event in, and tell whether the surface was rewritten other than at its tail.
+
+        An event whose place cannot be found, as a foreign log may hold, goes to the tail.
+        """
         op = event.surface_op
         if op is None:
-            return
+            return False
         self._frozen = None
         if isinstance(op, Replace):
-            self._replace(event, op)
-        elif event.type == "system/message" and self._system is None:
+            return self._replace(event, op)
+        if event.type == "system/message" and self._system is None:
             self._rewrite(event.seq, 0, 0)
             self._system = event.seq
-        else:
-            self._nodes.append(event.seq)
+            return True
+        self._nodes.append(event.seq)
+        return False
 
-    def _replace(self, event: Event, op: Replace) -> None:
+    def _replace(self, event: Event, op: Replace) -> bool:
         span = self.span(op)
         if span is None or span[0] > span[1]:
             self._nodes.append(event.seq)
-            return
+            return False
         start, end = span
         if self._system is not None and start == 0:
             self._system = event.seq if event.type == "system/message" else None
         self._rewrite(event.seq, start, end + 1)
+        return True
 
     def _rewrite(self, seq: int, start: int, stop: int) -> None:
         shadowed = tuple(self._nodes[start:stop])
         self._nodes[start:stop] = [seq]
-        self._generation += 1
+        self.generation += 1
         self._rewrites.append(Rewrite(seq, start, shadowed, len(self._nodes)))
 
     def at(self, seq: int) -> Surface:
@@ -156,7 +160,7 @@ class Surface:
         for change in reversed(undone):
             if change.seq == system:
                 system = change.shadowed[0] if change.shadowed else None
-        earlier = Surface(generation=self._generation - len(undone), system=system, since=self._since)
+        earlier = Surface(generation=self.generation - len(undone), system=system, since=self._since)
         earlier._nodes = nodes
         earlier._rewrites = self._rewrites[:kept]
         earlier._length_at_start = self._length_at_start

@@ -5,9 +5,15 @@ An ask whose call is answered, or whose turn is closed, is not pending.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from everlog.session.payloads import ApprovalAsked, ApprovalDecided
+
+if TYPE_CHECKING:
+    from everlog.session.rules.ledger import Ledger, ReadEvent
+
 
 GRANTS = ("allowed-once", "allowed-always")
 
@@ -22,35 +28,40 @@ class Approvals(msgspec.Struct):
     call_of: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-def check_asked(state: Approvals, data: ApprovalAsked) -> str | None:
+def check_asked(ledger: Ledger, data: ApprovalAsked, read: ReadEvent) -> str | None:
     """Say why an ask may not stand here."""
+    state = ledger.approvals
     seen = data.id in state.undecided or data.id in state.decided
     return f"an id of its own; {data.id} was asked before" if seen else None
 
 
-def check_decided(state: Approvals, data: ApprovalDecided) -> str | None:
+def check_decided(ledger: Ledger, data: ApprovalDecided, read: ReadEvent) -> str | None:
     """Say why a decision may not stand here."""
+    state = ledger.approvals
     if data.id in state.decided:
         return f"one decision; {data.id} is decided already"
     return None if data.id in state.undecided else f"an id that was asked; {data.id} was not"
 
 
-def apply_step_start(state: Approvals) -> None:
+def apply_step_start(ledger: Ledger, data: object, seq: int) -> None:
     """The calls of a new step have not been asked about."""
+    state = ledger.approvals
     if state.asked_calls:
         state.asked_calls, state.granted_calls, state.call_of = set(), set(), {}
 
 
-def apply_asked(state: Approvals, data: ApprovalAsked) -> None:
+def apply_asked(ledger: Ledger, data: ApprovalAsked, seq: int) -> None:
     """A person is asked."""
+    state = ledger.approvals
     state.undecided[data.id] = data.call_id
     if data.call_id is not None:
         state.asked_calls.add(data.call_id)
         state.call_of[data.id] = data.call_id
 
 
-def apply_decided(state: Approvals, data: ApprovalDecided) -> None:
+def apply_decided(ledger: Ledger, data: ApprovalDecided, seq: int) -> None:
     """A person has answered."""
+    state = ledger.approvals
     state.undecided.pop(data.id, None)
     state.decided.add(data.id)
     if data.outcome in GRANTS and data.id in state.call_of:

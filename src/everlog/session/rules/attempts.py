@@ -6,9 +6,14 @@ assistant/attempt, and before the next one stands an llm/retry that names the on
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from everlog.session.payloads import AssistantAttempt, AssistantChunk, LlmRetry, RequestSent
+
+if TYPE_CHECKING:
+    from everlog.session.rules.ledger import Ledger, ReadEvent
 
 
 class Attempts(msgspec.Struct):
@@ -46,32 +51,37 @@ class Attempts(msgspec.Struct):
         return refused
 
 
-def check_sent(state: Attempts, data: RequestSent) -> str | None:
+def check_sent(ledger: Ledger, data: RequestSent, read: ReadEvent) -> str | None:
     """Say what a request/sent should be, when it is not that."""
+    state = ledger.attempts
     if state.running:
         return f"attempt {state.last} is still running"
     return state._current(data.attempt)
 
 
-def check_chunk(state: Attempts, data: AssistantChunk) -> str | None:
+def check_chunk(ledger: Ledger, data: AssistantChunk, read: ReadEvent) -> str | None:
     """Say what a chunk should be, when it is not that."""
+    state = ledger.attempts
     return state._current(data.attempt)
 
 
-def check_message(state: Attempts) -> str | None:
+def check_message(ledger: Ledger, data: object, read: ReadEvent) -> str | None:
     """Say why the step's answer may not stand here."""
+    state = ledger.attempts
     if state.answered:
         return "one assistant/message in a step"
     return None if state.running else state._next()
 
 
-def check_attempt(state: Attempts, data: AssistantAttempt) -> str | None:
+def check_attempt(ledger: Ledger, data: AssistantAttempt, read: ReadEvent) -> str | None:
     """Say what an assistant/attempt should be, when it is not that."""
+    state = ledger.attempts
     return state._current(data.attempt)
 
 
-def check_retry(state: Attempts, data: LlmRetry) -> str | None:
+def check_retry(ledger: Ledger, data: LlmRetry, read: ReadEvent) -> str | None:
     """Say what an llm/retry should be, when it is not that."""
+    state = ledger.attempts
     if state.running or not state.last:
         return state._current(data.attempt)
     if state.answered:
@@ -81,34 +91,40 @@ def check_retry(state: Attempts, data: LlmRetry) -> str | None:
     return None if data.attempt == state.last else f"the failed attempt {state.last}, not {data.attempt}"
 
 
-def apply_step_start(state: Attempts) -> None:
+def apply_step_start(ledger: Ledger, data: object, seq: int) -> None:
     """A step begins without attempts."""
+    state = ledger.attempts
     state.last, state.running, state.sent, state.retried, state.answered = 0, False, False, False, False
 
 
-def apply_sent(state: Attempts, data: RequestSent) -> None:
+def apply_sent(ledger: Ledger, data: RequestSent, seq: int) -> None:
     """An attempt begins."""
+    state = ledger.attempts
     state.last, state.running, state.sent, state.retried = data.attempt, True, True, False
 
 
-def apply_chunk(state: Attempts, data: AssistantChunk) -> None:
+def apply_chunk(ledger: Ledger, data: AssistantChunk, seq: int) -> None:
     """An attempt runs; in an imported log this may be its first sign."""
+    state = ledger.attempts
     if not state.running:
         state.last, state.running, state.sent, state.retried = data.attempt, True, False, False
 
 
-def apply_message(state: Attempts) -> None:
+def apply_message(ledger: Ledger, data: object, seq: int) -> None:
     """The step has its answer."""
+    state = ledger.attempts
     if not state.running:
         state.last += 1
     state.running, state.answered = False, True
 
 
-def apply_attempt(state: Attempts, data: AssistantAttempt) -> None:
+def apply_attempt(ledger: Ledger, data: AssistantAttempt, seq: int) -> None:
     """The attempt gave no message."""
+    state = ledger.attempts
     state.last, state.running, state.retried = data.attempt, False, False
 
 
-def apply_retry(state: Attempts, data: LlmRetry) -> None:
+def apply_retry(ledger: Ledger, data: LlmRetry, seq: int) -> None:
     """The attempt failed, and another may begin."""
+    state = ledger.attempts
     state.last, state.running, state.retried = data.attempt, False, True

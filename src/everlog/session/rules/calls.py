@@ -8,15 +8,18 @@ step is unanswered the only surface appends are tool/results of that step, and t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from everlog.session.event import Event
 from everlog.session.jsonvalue import equal
 from everlog.session.messages import Message, ToolCall, ToolResult
 from everlog.session.payloads import AssistantMessage, ToolCallEvent, ToolResultEvent, ToolSettled
 from everlog.session.views import View
+
+if TYPE_CHECKING:
+    from everlog.session.rules.ledger import Ledger, ReadEvent
+
 
 NOT_STARTED = "TOOL_NOT_STARTED"
 
@@ -47,8 +50,9 @@ def call_id_of(message: Message) -> str:
     return ""
 
 
-def check_call(state: Calls, data: ToolCallEvent) -> str | None:
+def check_call(ledger: Ledger, data: ToolCallEvent, read: ReadEvent) -> str | None:
     """Say what a tool/call should be, when it is not that."""
+    state = ledger.calls
     if data.call_id in state.taken:
         return f"call {data.call_id} is taken up already"
     if data.call_id not in state.pending:
@@ -56,16 +60,18 @@ def check_call(state: Calls, data: ToolCallEvent) -> str | None:
     return None
 
 
-def check_settled(state: Calls, data: ToolSettled) -> str | None:
+def check_settled(ledger: Ledger, data: ToolSettled, read: ReadEvent) -> str | None:
     """Say what a tool/settled should be, when it is not that."""
+    state = ledger.calls
     call_id = call_id_of(data.message)
     if call_id not in state.taken or call_id not in state.pending:
         return f"an unanswered call that was taken up; {call_id} is none"
     return f"call {call_id} is settled already" if call_id in state.settled else None
 
 
-def check_result(state: Calls, data: ToolResultEvent, read: Callable[[int], Event]) -> str | None:
+def check_result(ledger: Ledger, data: ToolResultEvent, read: ReadEvent) -> str | None:
     """Say what a tool/result should be, when it is not that; `read` gives an earlier event."""
+    state = ledger.calls
     call_id = call_id_of(data.message)
     if call_id not in state.pending:
         known = call_id in state.taken or call_id in state.asked
@@ -86,20 +92,23 @@ def _same(result: ToolResultEvent, settled: object) -> bool:
     return all(equal(mine.get(key), theirs.get(key)) for key in ("message", "error", "meta"))
 
 
-def check_unanswered(state: Calls) -> str | None:
+def check_unanswered(ledger: Ledger, data: object, read: ReadEvent) -> str | None:
     """Say which call must be answered before the step ends, or before anything else joins the surface."""
+    state = ledger.calls
     return f"a tool/result for call {state.pending[0]} first" if state.pending else None
 
 
-def apply_step_start(state: Calls) -> None:
+def apply_step_start(ledger: Ledger, data: object, seq: int) -> None:
     """A step begins without calls."""
+    state = ledger.calls
     if state.asked or state.taken:
         state.pending, state.asked, state.taken, state.settled = [], [], {}, {}
     state.asked_by = None
 
 
-def apply_message(state: Calls, data: AssistantMessage, seq: int) -> None:
+def apply_message(ledger: Ledger, data: AssistantMessage, seq: int) -> None:
     """The answer asks for its calls."""
+    state = ledger.calls
     for block in data.message.content:
         if type(block) is ToolCall:
             state.asked_by = seq
@@ -108,20 +117,23 @@ def apply_message(state: Calls, data: AssistantMessage, seq: int) -> None:
                 state.pending.append(block.id)
 
 
-def apply_call(state: Calls, data: ToolCallEvent, seq: int) -> None:
+def apply_call(ledger: Ledger, data: ToolCallEvent, seq: int) -> None:
     """A call is taken up; in a foreign log it may be the first sign of it."""
+    state = ledger.calls
     if data.call_id not in state.asked and data.call_id not in state.taken:
         state.pending.append(data.call_id)
     state.taken.setdefault(data.call_id, seq)
 
 
-def apply_settled(state: Calls, data: ToolSettled, seq: int) -> None:
+def apply_settled(ledger: Ledger, data: ToolSettled, seq: int) -> None:
     """A result is kept until it is its turn."""
+    state = ledger.calls
     state.settled.setdefault(call_id_of(data.message), seq)
 
 
-def apply_result(state: Calls, data: ToolResultEvent) -> None:
+def apply_result(ledger: Ledger, data: ToolResultEvent, seq: int) -> None:
     """A call is answered."""
+    state = ledger.calls
     call_id = call_id_of(data.message)
     if call_id in state.pending:
         state.pending.remove(call_id)

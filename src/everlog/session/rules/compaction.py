@@ -9,6 +9,8 @@ needs no compaction; between turns it stands inside one, and names it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from everlog.session.messages import Message, PluginSource
@@ -19,6 +21,10 @@ from everlog.session.payloads import (
     CompactionSummary,
     TurnEnd,
 )
+
+if TYPE_CHECKING:
+    from everlog.session.rules.ledger import Ledger, ReadEvent
+
 
 LEFT_BEHIND = ("interrupted", "forked")
 
@@ -40,17 +46,19 @@ class Compactions(msgspec.Struct):
     open: OpenCompaction | None = None
 
 
-def check_start(state: Compactions, data: CompactionStart, open_turn: int | None) -> str | None:
+def check_start(ledger: Ledger, data: CompactionStart, read: ReadEvent) -> str | None:
     """Say why a compaction may not start here."""
+    state = ledger.compactions
     if state.open is not None:
         return f"compaction {state.open.id} is still open"
-    if data.turn != open_turn:
-        return f"turn {_name(open_turn)} as its owner, not {_name(data.turn)}"
+    if data.turn != ledger.turns.open_turn:
+        return f"turn {_name(ledger.turns.open_turn)} as its owner, not {_name(data.turn)}"
     return None
 
 
-def check_summary(state: Compactions, data: CompactionSummary) -> str | None:
+def check_summary(ledger: Ledger, data: CompactionSummary, read: ReadEvent) -> str | None:
     """Say why a summary may not stand here."""
+    state = ledger.compactions
     own = state.open
     if own is None or own.id != data.compaction_id:
         return f"an open compaction {data.compaction_id}"
@@ -61,12 +69,13 @@ def check_summary(state: Compactions, data: CompactionSummary) -> str | None:
     return _shadow(data.shadowed_seqs, data.shadowed_tokens)
 
 
-def check_prune(state: Compactions, data: CompactionPrune, open_turn: int | None) -> str | None:
+def check_prune(ledger: Ledger, data: CompactionPrune, read: ReadEvent) -> str | None:
     """Say why a prune may not stand here."""
+    state = ledger.compactions
     own = state.open
     if data.compaction_id is not None and (own is None or own.id != data.compaction_id):
         return f"an open compaction {data.compaction_id}"
-    if open_turn is None and data.compaction_id is None:
+    if not ledger.turns.is_open and data.compaction_id is None:
         return "an open compaction, named by the prune, between turns"
     return _shadow(data.shadowed_seqs, data.shadowed_tokens)
 
@@ -83,9 +92,9 @@ def compaction_of(message: Message) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def check_replacement(state: Compactions, message: Message, shadowed: tuple[int, ...]) -> str | None:
+def check_replacement(ledger: Ledger, message: Message, shadowed: tuple[int, ...]) -> str | None:
     """Say why a message may not replace these nodes now."""
-    own, named = state.open, compaction_of(message)
+    own, named = ledger.compactions.open, compaction_of(message)
     if own is None:
         return None if named is None else f"an open compaction {named}"
     if named != own.id:
@@ -97,15 +106,16 @@ def check_replacement(state: Compactions, message: Message, shadowed: tuple[int,
     return None
 
 
-def check_pruned_result(state: Compactions, open_turn: int | None) -> str | None:
+def check_pruned_result(ledger: Ledger) -> str | None:
     """Say why a result may not be shortened now."""
-    if open_turn is None and state.open is None:
+    if not ledger.turns.is_open and ledger.compactions.open is None:
         return "an open compaction around a replaced tool/result between turns"
     return None
 
 
-def check_end(state: Compactions, data: CompactionEnd) -> str | None:
+def check_end(ledger: Ledger, data: CompactionEnd, read: ReadEvent) -> str | None:
     """Say why a compaction may not end here."""
+    state = ledger.compactions
     own = state.open
     if own is None or own.id != data.compaction_id:
         return f"an open compaction {data.compaction_id}"
@@ -118,13 +128,15 @@ def check_end(state: Compactions, data: CompactionEnd) -> str | None:
     return None
 
 
-def check_turn_start(state: Compactions) -> str | None:
+def check_turn_start(ledger: Ledger, data: object, read: ReadEvent) -> str | None:
     """Say why a turn may not start now."""
+    state = ledger.compactions
     return None if state.open is None else f"the end of compaction {state.open.id} first"
 
 
-def check_turn_end(state: Compactions, data: TurnEnd) -> str | None:
+def check_turn_end(ledger: Ledger, data: TurnEnd, read: ReadEvent) -> str | None:
     """Say why a turn may not end so now."""
+    state = ledger.compactions
     if state.open is None or data.reason.kind in LEFT_BEHIND:
         return None
     return f"the end of compaction {state.open.id} first"
@@ -134,23 +146,27 @@ def _name(turn: int | None) -> str:
     return "null" if turn is None else str(turn)
 
 
-def apply_start(state: Compactions, data: CompactionStart) -> None:
+def apply_start(ledger: Ledger, data: CompactionStart, seq: int) -> None:
     """The lock is taken."""
+    state = ledger.compactions
     state.open = OpenCompaction(data.compaction_id, data.turn, data.source_command_id)
 
 
-def apply_summary(state: Compactions, data: CompactionSummary, seq: int) -> None:
+def apply_summary(ledger: Ledger, data: CompactionSummary, seq: int) -> None:
     """The summary is known."""
+    state = ledger.compactions
     if state.open is not None and state.open.id == data.compaction_id:
         state.open.summary, state.open.shadowed = seq, list(data.shadowed_seqs)
 
 
-def apply_replacement(state: Compactions, message: Message) -> None:
+def apply_replacement(ledger: Ledger, data: Message, seq: int) -> None:
     """The summary has landed."""
-    if state.open is not None and compaction_of(message) == state.open.id:
+    state = ledger.compactions
+    if state.open is not None and compaction_of(data) == state.open.id:
         state.open.landed = True
 
 
-def release(state: Compactions) -> None:
+def apply_release(ledger: Ledger, data: object, seq: int) -> None:
     """No compaction is open."""
+    state = ledger.compactions
     state.open = None

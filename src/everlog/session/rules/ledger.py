@@ -76,7 +76,7 @@ class Ledger(msgspec.Struct):
             if event.type == "system/message":
                 _find(found, event, "surface.append", surfaces.check_append(surface))
             if self.calls.pending and event.type != "tool/result":
-                _find(found, event, "calls.answered-first", calls.check_unanswered(self.calls))
+                _find(found, event, "calls.answered-first", calls.check_unanswered(self, data, read))
         for rule, check in _CHECKS.get(event.type, ()):
             if data is not None or rule in _PLACE_RULES:
                 expected = check(self, data, read)
@@ -93,12 +93,12 @@ class Ledger(msgspec.Struct):
         shadowed = surface.slice(span[0], span[1] + 1)
         yield "surface.pairs", surfaces.check_pairs(event, op, surface, self.calls, read)
         if isinstance(data, Message):
-            yield "compaction.replacement", compaction.check_replacement(self.compactions, data, shadowed)
+            yield "compaction.replacement", compaction.check_replacement(self, data, shadowed)
         elif isinstance(data, View):
             yield "surface.place", surfaces.check_place(event, data, shadowed, read)
         if isinstance(data, p.ToolResultEvent):
             yield "surface.rewrite", surfaces.check_rewrite(event, data, shadowed, read)
-            yield "compaction.prune", compaction.check_pruned_result(self.compactions, self.turns.open_turn)
+            yield "compaction.prune", compaction.check_pruned_result(self)
 
     def apply(self, event: Event, data: Any, generation: int) -> None:
         """Take an event in; `generation` is the surface's after it. Total: any event of any log may come."""
@@ -122,117 +122,64 @@ Check: TypeAlias = "Callable[[Ledger, Any, ReadEvent], str | None]"
 Change: TypeAlias = Callable[[Ledger, Any, int], None]
 
 
-def _named_step(ledger: Ledger, data: Any, read: ReadEvent) -> str | None:
-    return turns.inside_step(ledger.turns, data.turn, data.step)
-
-
-def _any_step(ledger: Ledger, data: Any, read: ReadEvent) -> str | None:
-    return None if ledger.turns.step_open else "a place inside a step"
-
-
-def _any_turn(ledger: Ledger, data: Any, read: ReadEvent) -> str | None:
-    return None if ledger.turns.is_open else "a place inside a turn"
-
-
 # Where types stand that name no turn or step: judged even when their data has no view.
 _PLACE_RULES = frozenset({"turns.any-step", "turns.any-turn"})
-_NAMED_STEP: tuple[str, Check] = ("turns.in-step", _named_step)
-_ANY_STEP: tuple[str, Check] = ("turns.any-step", _any_step)
-_ANY_TURN: tuple[str, Check] = ("turns.any-turn", _any_turn)
+_NAMED_STEP: tuple[str, Check] = ("turns.in-step", turns.check_named_step)
+_ANY_STEP: tuple[str, Check] = ("turns.any-step", turns.check_any_step)
+_ANY_TURN: tuple[str, Check] = ("turns.any-turn", turns.check_any_turn)
 
 _CHECKS: dict[str, tuple[tuple[str, Check], ...]] = {
     "turn/start": (
-        ("turns.turn-start", lambda ledger, data, read: turns.check_turn_start(ledger.turns, data)),
-        ("compaction.crossed", lambda ledger, data, read: compaction.check_turn_start(ledger.compactions)),
+        ("turns.turn-start", turns.check_turn_start),
+        ("compaction.crossed", compaction.check_turn_start),
     ),
     "turn/end": (
-        ("turns.turn-end", lambda ledger, data, read: turns.check_turn_end(ledger.turns, data)),
-        ("compaction.crossed", lambda ledger, data, read: compaction.check_turn_end(ledger.compactions, data)),
+        ("turns.turn-end", turns.check_turn_end),
+        ("compaction.crossed", compaction.check_turn_end),
     ),
-    "step/start": (("turns.step-start", lambda ledger, data, read: turns.check_step_start(ledger.turns, data)),),
-    "step/end": (
-        ("turns.step-end", lambda ledger, data, read: turns.check_step_end(ledger.turns, data)),
-        ("calls.answered-first", lambda ledger, data, read: calls.check_unanswered(ledger.calls)),
-    ),
+    "step/start": (("turns.step-start", turns.check_step_start),),
+    "step/end": (_NAMED_STEP, ("calls.answered-first", calls.check_unanswered)),
     "system/message": (_NAMED_STEP,),
     "developer/message": (_NAMED_STEP,),
     "request/header": (_ANY_STEP,),
     "request/context": (_ANY_STEP,),
-    "request/sent": (
-        _NAMED_STEP,
-        ("attempts.sent", lambda ledger, data, read: attempts.check_sent(ledger.attempts, data)),
-    ),
-    "assistant/chunk": (
-        _NAMED_STEP,
-        ("attempts.chunk", lambda ledger, data, read: attempts.check_chunk(ledger.attempts, data)),
-    ),
-    "assistant/message": (
-        _NAMED_STEP,
-        ("attempts.message", lambda ledger, data, read: attempts.check_message(ledger.attempts)),
-    ),
-    "assistant/attempt": (
-        _NAMED_STEP,
-        ("attempts.attempt", lambda ledger, data, read: attempts.check_attempt(ledger.attempts, data)),
-    ),
-    "llm/retry": (
-        _NAMED_STEP,
-        ("attempts.retry", lambda ledger, data, read: attempts.check_retry(ledger.attempts, data)),
-    ),
-    "tool/call": (
-        _NAMED_STEP,
-        ("calls.call", lambda ledger, data, read: calls.check_call(ledger.calls, data)),
-    ),
-    "tool/settled": (
-        _NAMED_STEP,
-        ("calls.settled", lambda ledger, data, read: calls.check_settled(ledger.calls, data)),
-    ),
-    "tool/result": (
-        _NAMED_STEP,
-        ("calls.result", lambda ledger, data, read: calls.check_result(ledger.calls, data, read)),
-    ),
+    "request/sent": (_NAMED_STEP, ("attempts.sent", attempts.check_sent)),
+    "assistant/chunk": (_NAMED_STEP, ("attempts.chunk", attempts.check_chunk)),
+    "assistant/message": (_NAMED_STEP, ("attempts.message", attempts.check_message)),
+    "assistant/attempt": (_NAMED_STEP, ("attempts.attempt", attempts.check_attempt)),
+    "llm/retry": (_NAMED_STEP, ("attempts.retry", attempts.check_retry)),
+    "tool/call": (_NAMED_STEP, ("calls.call", calls.check_call)),
+    "tool/settled": (_NAMED_STEP, ("calls.settled", calls.check_settled)),
+    "tool/result": (_NAMED_STEP, ("calls.result", calls.check_result)),
     "todo/write": (_ANY_TURN,),
     "workspace/snapshot": (_ANY_TURN,),
-    "approval/asked": (("approvals.asked", lambda ledger, data, read: approvals.check_asked(ledger.approvals, data)),),
-    "approval/decided": (
-        ("approvals.decided", lambda ledger, data, read: approvals.check_decided(ledger.approvals, data)),
-    ),
-    "compaction/start": (
-        (
-            "compaction.start",
-            lambda ledger, data, read: compaction.check_start(ledger.compactions, data, ledger.turns.open_turn),
-        ),
-    ),
-    "compaction/summary": (
-        ("compaction.summary", lambda ledger, data, read: compaction.check_summary(ledger.compactions, data)),
-    ),
-    "compaction/prune": (
-        (
-            "compaction.prune",
-            lambda ledger, data, read: compaction.check_prune(ledger.compactions, data, ledger.turns.open_turn),
-        ),
-    ),
-    "compaction/end": (("compaction.end", lambda ledger, data, read: compaction.check_end(ledger.compactions, data)),),
+    "approval/asked": (("approvals.asked", approvals.check_asked),),
+    "approval/decided": (("approvals.decided", approvals.check_decided),),
+    "compaction/start": (("compaction.start", compaction.check_start),),
+    "compaction/summary": (("compaction.summary", compaction.check_summary),),
+    "compaction/prune": (("compaction.prune", compaction.check_prune),),
+    "compaction/end": (("compaction.end", compaction.check_end),),
 }
 
 
 def _apply_turn_end(ledger: Ledger, data: p.TurnEnd, seq: int) -> None:
-    turns.apply_turn_end(ledger.turns, data)
-    calls.apply_step_start(ledger.calls)
+    turns.apply_turn_end(ledger, data, seq)
+    calls.apply_step_start(ledger, data, seq)
     if data.reason.kind in compaction.LEFT_BEHIND:
-        compaction.release(ledger.compactions)
+        compaction.apply_release(ledger, data, seq)
 
 
 def _apply_step_start(ledger: Ledger, data: p.StepStart, seq: int) -> None:
-    turns.apply_step_start(ledger.turns, data)
-    attempts.apply_step_start(ledger.attempts)
-    calls.apply_step_start(ledger.calls)
-    approvals.apply_step_start(ledger.approvals)
+    turns.apply_step_start(ledger, data, seq)
+    attempts.apply_step_start(ledger, data, seq)
+    calls.apply_step_start(ledger, data, seq)
+    approvals.apply_step_start(ledger, data, seq)
     ledger.step_started = seq
 
 
 def _apply_message(ledger: Ledger, data: p.AssistantMessage, seq: int) -> None:
-    attempts.apply_message(ledger.attempts)
-    calls.apply_message(ledger.calls, data, seq)
+    attempts.apply_message(ledger, data, seq)
+    calls.apply_message(ledger, data, seq)
 
 
 def _apply_header(ledger: Ledger, data: object, seq: int) -> None:
@@ -246,35 +193,33 @@ def _apply_context(ledger: Ledger, data: object, seq: int) -> None:
 
 def _apply_end_seed(ledger: Ledger, data: object, seq: int) -> None:
     ledger.headers.seeded = True
-    compaction.release(ledger.compactions)
+    compaction.apply_release(ledger, data, seq)
 
 
 # What these change does not hang on their data, so it holds for data without a view too.
 _BLIND = frozenset({"request/header", "request/context", "session/end-seed"})
 
 _CHANGES: dict[str, Change] = {
-    "request/header": _apply_header,
-    "request/context": _apply_context,
-    "session/end-seed": _apply_end_seed,
-    "turn/start": lambda ledger, data, seq: turns.apply_turn_start(ledger.turns, data),
+    "turn/start": turns.apply_turn_start,
     "turn/end": _apply_turn_end,
     "step/start": _apply_step_start,
-    "step/end": lambda ledger, data, seq: turns.apply_step_end(ledger.turns, data),
-    "request/sent": lambda ledger, data, seq: attempts.apply_sent(ledger.attempts, data),
-    "assistant/chunk": lambda ledger, data, seq: attempts.apply_chunk(ledger.attempts, data),
+    "step/end": turns.apply_step_end,
+    "request/header": _apply_header,
+    "request/context": _apply_context,
+    "request/sent": attempts.apply_sent,
+    "assistant/chunk": attempts.apply_chunk,
     "assistant/message": _apply_message,
-    "assistant/attempt": lambda ledger, data, seq: attempts.apply_attempt(ledger.attempts, data),
-    "llm/retry": lambda ledger, data, seq: attempts.apply_retry(ledger.attempts, data),
-    "tool/call": lambda ledger, data, seq: calls.apply_call(ledger.calls, data, seq),
-    "tool/settled": lambda ledger, data, seq: calls.apply_settled(ledger.calls, data, seq),
-    "tool/result": lambda ledger, data, seq: calls.apply_result(ledger.calls, data),
-    "approval/asked": lambda ledger, data, seq: approvals.apply_asked(ledger.approvals, data),
-    "approval/decided": lambda ledger, data, seq: approvals.apply_decided(ledger.approvals, data),
-    "compaction/start": lambda ledger, data, seq: compaction.apply_start(ledger.compactions, data),
-    "compaction/summary": lambda ledger, data, seq: compaction.apply_summary(ledger.compactions, data, seq),
-    "compaction/end": lambda ledger, data, seq: compaction.release(ledger.compactions),
+    "assistant/attempt": attempts.apply_attempt,
+    "llm/retry": attempts.apply_retry,
+    "tool/call": calls.apply_call,
+    "tool/settled": calls.apply_settled,
+    "tool/result": calls.apply_result,
+    "approval/asked": approvals.apply_asked,
+    "approval/decided": approvals.apply_decided,
+    "compaction/start": compaction.apply_start,
+    "compaction/summary": compaction.apply_summary,
+    "compaction/end": compaction.apply_release,
+    "session/end-seed": _apply_end_seed,
 }
 
-_REPLACED: dict[str, Change] = {
-    "user/message": lambda ledger, data, seq: compaction.apply_replacement(ledger.compactions, data),
-}
+_REPLACED: dict[str, Change] = {"user/message": compaction.apply_replacement}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import msgspec
 
 from everlog.session.payloads import StepEnd, StepStart, TurnEnd, TurnStart
+
+if TYPE_CHECKING:
+    from everlog.session.rules.ledger import Ledger, ReadEvent
 
 
 class Turns(msgspec.Struct):
@@ -26,15 +31,17 @@ class Turns(msgspec.Struct):
         return self.step if self.step_open else None
 
 
-def check_turn_start(state: Turns, data: TurnStart) -> str | None:
+def check_turn_start(ledger: Ledger, data: TurnStart, read: ReadEvent) -> str | None:
     """Say what a turn/start should be, when it is not that."""
+    state = ledger.turns
     if state.is_open:
         return f"turn {state.last} is still open"
     return None if data.turn == state.last + 1 else f"turn {state.last + 1}, not {data.turn}"
 
 
-def check_turn_end(state: Turns, data: TurnEnd) -> str | None:
+def check_turn_end(ledger: Ledger, data: TurnEnd, read: ReadEvent) -> str | None:
     """Say what a turn/end should be, when it is not that."""
+    state = ledger.turns
     if not state.is_open:
         return "no turn is open"
     if data.turn != state.last:
@@ -42,8 +49,9 @@ def check_turn_end(state: Turns, data: TurnEnd) -> str | None:
     return f"step {state.step} is still open" if state.step_open else None
 
 
-def check_step_start(state: Turns, data: StepStart) -> str | None:
+def check_step_start(ledger: Ledger, data: StepStart, read: ReadEvent) -> str | None:
     """Say what a step/start should be, when it is not that."""
+    state = ledger.turns
     if not state.is_open or data.turn != state.last:
         return f"an open turn {data.turn}"
     if state.step_open:
@@ -51,35 +59,45 @@ def check_step_start(state: Turns, data: StepStart) -> str | None:
     return None if data.step == state.step + 1 else f"step {state.step + 1}, not {data.step}"
 
 
-def check_step_end(state: Turns, data: StepEnd) -> str | None:
-    """Say what a step/end should be, when it is not that."""
-    return inside_step(state, data.turn, data.step)
-
-
-def inside_step(state: Turns, turn: int, step: int) -> str | None:
-    """Say which step is open, when it is not the one named."""
+def check_named_step(ledger: Ledger, data: Any, read: ReadEvent) -> str | None:
+    """Say which step is open, when it is not the one that the event names."""
+    state = ledger.turns
     if not state.step_open:
-        return f"an open step; turn {turn}, step {step} is not"
-    if (turn, step) != (state.last, state.step):
-        return f"turn {state.last}, step {state.step}, which is open, not turn {turn}, step {step}"
+        return f"an open step; turn {data.turn}, step {data.step} is not"
+    if data.turn != state.last or data.step != state.step:
+        return f"turn {state.last}, step {state.step}, which is open, not turn {data.turn}, step {data.step}"
     return None
 
 
-def apply_turn_start(state: Turns, data: TurnStart) -> None:
+def check_any_step(ledger: Ledger, data: object, read: ReadEvent) -> str | None:
+    """Say that the event stands in no step, when it does not."""
+    return None if ledger.turns.step_open else "a place inside a step"
+
+
+def check_any_turn(ledger: Ledger, data: object, read: ReadEvent) -> str | None:
+    """Say that the event stands in no turn, when it does not."""
+    return None if ledger.turns.is_open else "a place inside a turn"
+
+
+def apply_turn_start(ledger: Ledger, data: TurnStart, seq: int) -> None:
     """A turn is open."""
+    state = ledger.turns
     state.last, state.is_open, state.step, state.step_open = data.turn, True, 0, False
 
 
-def apply_turn_end(state: Turns, data: TurnEnd) -> None:
+def apply_turn_end(ledger: Ledger, data: TurnEnd, seq: int) -> None:
     """No turn is open."""
+    state = ledger.turns
     state.last, state.is_open, state.step_open = data.turn, False, False
 
 
-def apply_step_start(state: Turns, data: StepStart) -> None:
+def apply_step_start(ledger: Ledger, data: StepStart, seq: int) -> None:
     """A step is open."""
+    state = ledger.turns
     state.step, state.step_open = data.step, True
 
 
-def apply_step_end(state: Turns, data: StepEnd) -> None:
+def apply_step_end(ledger: Ledger, data: StepEnd, seq: int) -> None:
     """No step is open."""
+    state = ledger.turns
     state.step_open = False
