@@ -69,10 +69,6 @@ class Event(msgspec.Struct, frozen=True, eq=False, gc=False):
             return self._view
         return self.kind.view(self.data_json) if self.kind is not None else decode(self.data_json)
 
-    def release(self) -> None:
-        """Let go of the view that was made at append; from now on `data` makes its own."""
-        force_setattr(self, "_view", None)
-
     def to_json(self) -> bytes:
         """Give the stored bytes of the whole event."""
         own = self._json

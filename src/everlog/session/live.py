@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any, Literal, TypeAlias
 
 from everlog.session.errors import AppendRefused
@@ -20,6 +20,8 @@ Observer: TypeAlias = Callable[[Event], None]
 OpenTurn: TypeAlias = Literal["refuse", "close"]
 SurfaceArgument: TypeAlias = "str | Replace | dict[str, Any] | None"
 
+_UNKNOWN = "an unknown event type; mark it ignorable or add it to the vocabulary"
+
 _log = logging.getLogger("everlog.session")
 
 
@@ -32,7 +34,8 @@ class Session(Log):
     def __init__(self, header: Header, vocabulary: Vocabulary = CORE, clock: Clock | None = None) -> None:
         super().__init__(header, vocabulary)
         self._clock = clock or now_ms
-        self._thread = threading.get_ident()
+        self._types = vocabulary.types
+        self._thread = get_ident()
         self._observers: list[Observer] = []
         self._observing = False
 
@@ -89,9 +92,12 @@ class Session(Log):
     def _append(
         self, type: str, data: bytes, surface: SurfaceArgument, sources: Sequence[int] | None, ignorable: bool
     ) -> Event:
-        if threading.get_ident() != self._thread or self._observing:
+        if get_ident() != self._thread or self._observing:
             self._refuse_caller()
-        kind = self._kind(type, ignorable)
+        try:
+            kind = self._types[type] if ignorable is False else self._kind(type, ignorable)
+        except (KeyError, TypeError):
+            raise AppendRefused(str(type), _UNKNOWN) from None
         try:
             view = None if kind is None else kind.check(data)
         except ValueError as error:
@@ -114,15 +120,12 @@ class Session(Log):
         raise RuntimeError(f"session {self.id} belongs to another thread; append from the one that made it")
 
     def _kind(self, name: str, ignorable: bool) -> EventType | None:
-        """Give the type with this name; None for an unknown one that a reader may skip."""
-        kind = self._vocabulary.types.get(name) if type(name) is str else None
-        if kind is not None and ignorable is False:
-            return kind
-        if type(ignorable) is not bool:
+        """Give the type of an event that a reader may skip; None for an unknown one."""
+        if ignorable is not True:
             raise AppendRefused(str(name), "ignorable is true or false")
-        if kind is None and not (type(name) is str and name and ignorable):
-            raise AppendRefused(str(name), "an unknown event type; mark it ignorable or add it to the vocabulary")
-        return kind
+        if not isinstance(name, str) or not name:
+            raise AppendRefused(str(name), "a type is named by text")
+        return self._types.get(name)
 
     def _tell(self, event: Event) -> None:
         self._observing = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from msgspec.structs import force_setattr
+
 from everlog.session.event import Event
 from everlog.session.eventlist import EventList
 from everlog.session.header import Header
@@ -130,7 +132,7 @@ class Log:
     def _take_in(self, event: Event, data: Any) -> None:
         """Add an event that is to stand in the log, whatever it breaks."""
         if self._newest is not None:
-            self._newest.release()
+            force_setattr(self._newest, "_view", None)  # what is read again makes its own
         self._newest = event
         self._events.add(event)
         surface = self._surface

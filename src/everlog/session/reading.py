@@ -73,8 +73,12 @@ class Reader(Generic[T]):
         force_setattr(view, "_json", data)
         for name, key, read in self._one:
             nested = getattr(view, name)
-            if nested is not None:
+            if nested is None:
+                continue
+            if read._one:
                 read.owns(nested, (data, key))
+            else:
+                force_setattr(nested, "_json", (data, key))
 
     def _read_slices(self, data: Buffer) -> T:
         try:
