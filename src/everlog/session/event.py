@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import force_setattr
 
-from everlog.session.jsonvalue import JSON, decode
+from everlog.session.jsonvalue import JSON, decode_or_text
 from everlog.session.views import View
 from everlog.session.vocabulary import CORE, EventType, Vocabulary
 
@@ -64,10 +64,13 @@ class Event(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def data(self) -> View | JSON:
-        """Give the payload: a typed view where the type is known and the data fits it, else plain JSON."""
+        """Give the payload: a typed view where the type is known and the data fits it, else plain JSON.
+
+        JSON that no value can hold, like `1e400`, is given as its text; nothing here raises.
+        """
         if self._view is not None:
             return self._view
-        return self.kind.view(self.data_json) if self.kind is not None else decode(self.data_json)
+        return self.kind.view(self.data_json) if self.kind is not None else decode_or_text(self.data_json)
 
     def to_json(self) -> bytes:
         """Give the stored bytes of the whole event."""
@@ -98,6 +101,8 @@ def read_event(data: bytes, vocabulary: Vocabulary = CORE) -> Event:
         op = _read_op(bytes(raw.surface_op)) if raw.surface_op else None
     except msgspec.MsgspecError as error:
         raise ValueError(str(error)) from None
+    except RecursionError:
+        raise ValueError("nested deeper than an event may be") from None
     sources = None if raw.source_event_seqs is None else tuple(raw.source_event_seqs)
     return Event(
         raw.seq,

@@ -170,7 +170,7 @@ def read_message(data: Buffer) -> Message:
     """
     try:
         message = _message.decode(data)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         message = _read_open(data)
     return with_bytes(message, data)
 
@@ -179,7 +179,7 @@ def _read_open(data: Buffer) -> Message:
     """Read a message that holds blocks or a source of unknown kinds."""
     try:
         raw = _raw_message.decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from None
     content = tuple(_read_block(bytes(block)) for block in raw.content)
     return Message(id=raw.id, role=raw.role, content=content, source=_read_source(bytes(raw.source)))
@@ -188,7 +188,7 @@ def _read_open(data: Buffer) -> Message:
 def _read_block(data: bytes) -> Block:
     try:
         return with_bytes(_block.decode(data), data)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         pass
     try:
         head = cast("JSONObject", decode(data))
@@ -210,7 +210,7 @@ def _read_block(data: bytes) -> Block:
 def _read_source(data: bytes) -> Source:
     try:
         return with_bytes(_source.decode(data), data)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return with_bytes(UnknownSource(), data)
 
 

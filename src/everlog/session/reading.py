@@ -55,7 +55,7 @@ class Reader(Generic[T]):
     def _read_flat(self, data: Buffer) -> T:
         try:
             view = self._decoder.decode(data)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise ValueError(str(error)) from None
         force_setattr(view, "_json", data)
         return view
@@ -63,7 +63,7 @@ class Reader(Generic[T]):
     def _read_once(self, data: Buffer) -> T:
         try:
             view = self._decoder.decode(data)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return self._read_slices(data)
         self.owns(view, data)
         return view
@@ -83,7 +83,7 @@ class Reader(Generic[T]):
     def _read_slices(self, data: Buffer) -> T:
         try:
             view = self._shell.decode(data)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise ValueError(str(error)) from None
         force_setattr(view, "_json", data)
         for name, _, read in self._one:

@@ -13,7 +13,7 @@ from typing import Any
 
 from everlog.session import payloads as p
 from everlog.session import shapes
-from everlog.session.jsonvalue import JSON, decode
+from everlog.session.jsonvalue import JSON, decode_or_text
 from everlog.session.messages import Message
 from everlog.session.reading import reader
 from everlog.session.views import View
@@ -63,13 +63,13 @@ class EventType:
         return view
 
     def view(self, data: bytes) -> View | JSON:
-        """Read the data of an event that is in a log: its view where it fits, else the plain JSON value."""
+        """Read the data of an event that is in a log: its view where it fits, else as `decode_or_text` does."""
         if self._read is not None:
             try:
                 return self._read(data)
             except ValueError:
                 pass
-        return decode(data)
+        return decode_or_text(data)
 
 
 class Vocabulary(Mapping[str, EventType]):
