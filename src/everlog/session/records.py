@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from everlog.session.event import Event
+from everlog.session.jsonvalue import decode_or_text
 from everlog.session.messages import Block, Reasoning, Text
-from everlog.session.payloads import AssistantChunk
+from everlog.session.payloads import AssistantAttempt, AssistantChunk, AssistantMessage
 
 PACKED = ("text", "reasoning", "tool-call")
 
@@ -118,10 +119,12 @@ def _text(value: object) -> str | None:
 
 
 def deltas_of(event: Event) -> Iterator[Delta]:
-    """Give the deltas of an assistant/chunk event; none for any other."""
+    """Give the deltas that an event brings: a chunk its own, a foreign answer or attempt those it embeds."""
     data = event.data
     if isinstance(data, AssistantChunk):
-        yield from unpack(data.records)
+        yield from unpack(decode_or_text(bytes(data.records_json)))
+    elif isinstance(data, AssistantMessage | AssistantAttempt) and data.stream_json:
+        yield from unpack(decode_or_text(bytes(data.stream_json)))
 
 
 def partial_blocks(events: Iterable[Event]) -> tuple[Block, ...]:

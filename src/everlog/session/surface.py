@@ -96,6 +96,11 @@ class Surface:
             raise ValueError(seq)
         return nodes.index(seq)
 
+    def stood_at(self, seq: int) -> bool:
+        """Tell whether the surface after the event `seq` was already the one that it is now."""
+        rewritten = self._rewrites[-1].seq if self._rewrites else -1
+        return rewritten <= seq and (not self._nodes or self._nodes[-1] <= seq) and seq >= self._since - 1
+
     def slice(self, start: int, stop: int) -> tuple[int, ...]:
         """Give the nodes at positions from start up to stop."""
         return tuple(self._nodes[start:stop])
