@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import overload
 
@@ -72,8 +72,14 @@ def visible(message: Message) -> Message | None:
 class MessageCache:
     """The messages of the nodes of a surface, kept in step with it at the cost of what changes."""
 
-    def __init__(self, read: Callable[[Iterable[int]], Iterator[Event]]) -> None:
+    def __init__(
+        self,
+        read: Callable[[Iterable[int]], Iterator[Event]],
+        known: Mapping[int, Message | None] | None = None,
+    ) -> None:
+        """Read events with `read`; `known` may hold messages of the same seqs, as a fork's parent does."""
         self._read = read
+        self._known = known or {}
         self._by_seq: dict[int, Message | None] = {}
         self._shared: list[Message] | None = None
         self._joined: list[int] = []
@@ -92,7 +98,7 @@ class MessageCache:
     def view(self, nodes: Sequence[int]) -> Messages:
         """Give the messages of these nodes, which are the surface's."""
         if self._shared is None:
-            self._load([seq for seq in nodes if seq not in self._by_seq])
+            self._load(nodes)
             found = self._by_seq
             self._shared = [message for seq in nodes if (message := found[seq]) is not None]
         elif self._joined:
@@ -102,12 +108,15 @@ class MessageCache:
         self._joined = []
         return Messages(self._shared)
 
-    def _load(self, missing: list[int]) -> None:
+    def _load(self, nodes: Iterable[int]) -> None:
+        held, known = self._by_seq, self._known
+        missing = [seq for seq in nodes if seq not in held]
+        if known:
+            held.update({seq: known[seq] for seq in missing if seq in known})
+            missing = [seq for seq in missing if seq not in held]
         for event in self._read(missing):
-            self._by_seq[event.seq] = message_of(event)
+            held[event.seq] = message_of(event)
 
     def copy(self, read: Callable[[Iterable[int]], Iterator[Event]]) -> MessageCache:
-        """Give a cache with the same messages, for a fork."""
-        other = MessageCache(read)
-        other._by_seq = dict(self._by_seq)
-        return other
+        """Give a cache for a fork, which takes the messages that this one has when it is first asked."""
+        return MessageCache(read, self._by_seq)
