@@ -10,16 +10,63 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from everlog.errors import EverlogError
+    from everlog.session import (
+        CORE,
+        AppendRefused,
+        Event,
+        EventType,
+        ForkRefused,
+        FormatUnsupported,
+        Header,
+        Message,
+        Recording,
+        Replace,
+        RuleViolation,
+        Session,
+        SessionCorrupt,
+        Vocabulary,
+    )
+    from everlog.session.jsonvalue import to_json
 
 __version__ = "0.1.0"
 
 _HOME: dict[str, str] = {
     "EverlogError": "everlog.errors",
+    "CORE": "everlog.session",
+    "AppendRefused": "everlog.session",
+    "Event": "everlog.session",
+    "EventType": "everlog.session",
+    "ForkRefused": "everlog.session",
+    "FormatUnsupported": "everlog.session",
+    "Header": "everlog.session",
+    "Message": "everlog.session",
+    "Recording": "everlog.session",
+    "Replace": "everlog.session",
+    "RuleViolation": "everlog.session",
+    "Session": "everlog.session",
+    "SessionCorrupt": "everlog.session",
+    "Vocabulary": "everlog.session",
+    "to_json": "everlog.session.jsonvalue",
 }
 """Public name -> module that defines it."""
 
 __all__ = [
+    "CORE",
+    "AppendRefused",
+    "Event",
+    "EventType",
     "EverlogError",
+    "ForkRefused",
+    "FormatUnsupported",
+    "Header",
+    "Message",
+    "Recording",
+    "Replace",
+    "RuleViolation",
+    "Session",
+    "SessionCorrupt",
+    "Vocabulary",
+    "to_json",
 ]
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
@@ -154,6 +154,24 @@ def _plain_key(key: object, path: str) -> str:
     if not isinstance(key, str):
         raise NotJSON(path, f"the key {key!r} is not a string")
     return _plain_text(key, path)
+
+
+@runtime_checkable
+class HasJSON(Protocol):
+    """Something that has its own bytes: an event, a message, a header, a payload, a request."""
+
+    def to_json(self) -> bytes:
+        """Give the bytes."""
+        ...
+
+
+def to_json(value: object) -> bytes:
+    """Give the JSON bytes of a value: its own where it has them, else those that `encode` makes.
+
+    Raises:
+        NotJSON: the value has no bytes of its own and is not JSON.
+    """
+    return value.to_json() if isinstance(value, HasJSON) else encode(value)
 
 
 def scrub(text: str) -> str:
