@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from everlog.llm.models import UnknownModel
-from everlog.llm.script import ScriptInvalid, read_script, script_file_route, script_route
-from everlog.llm.seam import Assembler, ModelFailure, Route
+from everlog.kernel import Kernel
+from everlog.llm.models import UnknownModel, models
+from everlog.llm.script import ScriptInvalid, read_script, script, script_file_route, script_route, scripted
+from everlog.llm.seam import Assembler, ModelFailure, Models, Route
 from everlog.session.messages import Message, Reasoning, Text, ToolCall, message_from, user_message
 from everlog.session.records import Delta
 from everlog.session.request import Request
@@ -122,3 +123,22 @@ def test_a_script_file_that_is_not_there_is_an_unknown_model() -> None:
 def test_an_answer_of_another_form_is_refused(answer: Any) -> None:
     with pytest.raises(ScriptInvalid, match="answer 1 of the script"):
         script_route([answer])
+
+
+async def test_the_plugin_lets_a_file_be_named_as_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text("- Hello.\n")
+    async with Kernel([script, models]) as kernel:
+        route = kernel[Models].resolve(f"script/{path}")
+        assert (await played(route))[0].message().text == "Hello."
+        await kernel.unload("script")
+        with pytest.raises(UnknownModel, match="no provider 'script'"):
+            kernel[Models].resolve(f"script/{path}")
+
+
+async def test_a_program_can_give_its_scripts_by_name() -> None:
+    async with Kernel([models, scripted({"main": ["one"], "helper": ["two"]})]) as kernel:
+        route = kernel[Models].resolve("script/helper")
+        assert (await played(route))[0].message().text == "two"
+        with pytest.raises(UnknownModel, match="known: helper, main"):
+            kernel[Models].resolve("script/other")

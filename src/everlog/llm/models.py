@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from everlog.errors import EverlogError
+from everlog.kernel import Context, plugin
 
 if TYPE_CHECKING:
     from everlog.llm.seam import Encoder, Route
@@ -93,3 +94,10 @@ class Models:
     def list(self) -> list[str]:
         """Give the names of the providers, sorted."""
         return sorted(self._providers)
+
+
+@plugin(provides=(Models,))
+async def models(ctx: Context) -> AsyncIterator[None]:
+    """Gives models by name; providers add theirs."""
+    ctx.provide(Models, Models())
+    yield

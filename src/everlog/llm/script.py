@@ -30,9 +30,10 @@ import msgspec
 import yaml
 
 from everlog.errors import EverlogError
+from everlog.kernel import Context, Plugin, plugin
 from everlog.llm import deltas
 from everlog.llm.failure import BAD_REQUEST, SERVER, ModelFailure
-from everlog.llm.models import UnknownModel
+from everlog.llm.models import Models, UnknownModel
 from everlog.llm.seam import BlobReader, Route
 from everlog.session.jsonvalue import encode, scrub
 from everlog.session.payloads import Usage
@@ -136,6 +137,40 @@ class ScriptAdapter:
         if not any(kind == "finish" for kind, _ in parts):
             calls = any(kind == "call" for kind, _ in parts)
             yield deltas.finish(deltas.TOOL_CALLS if calls else deltas.STOP)
+
+
+@plugin(requires=(Models,))
+async def script(ctx: Context) -> AsyncIterator[None]:
+    """Lets `script/PATH` play a YAML file."""
+    models = ctx[Models]
+    ctx.at_end(models.add_provider("script", script_file_route))
+    ctx.at_end(models.add_encoder(ScriptAdapter([])))
+    yield
+
+
+def scripted(scripts: Mapping[str, Sequence[Answer]], pace_ms: int = 0) -> Plugin:
+    """Make a plugin that plays Python lists: `script/NAME` for each; it takes the place of `script`.
+
+    Raises:
+        ScriptInvalid: an answer is not of the form that the module describes.
+    """
+    for name, answers in scripts.items():
+        script_route(answers, name)
+
+    def route(model: str) -> Route:
+        if model not in scripts:
+            raise UnknownModel(f"script/{model}", "there is no such script", sorted(scripts))
+        return script_route(scripts[model], model, pace_ms)
+
+    @plugin(name="script", requires=(Models,))
+    async def body(ctx: Context) -> AsyncIterator[None]:
+        """Plays scripts that a program gave."""
+        models = ctx[Models]
+        ctx.at_end(models.add_provider("script", route))
+        ctx.at_end(models.add_encoder(ScriptAdapter([])))
+        yield
+
+    return body
 
 
 def _parts(answer: object) -> list[tuple[str, Any]]:
