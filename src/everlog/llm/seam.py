@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from everlog.kernel import Serial
 from everlog.llm.assembler import Assembler
 from everlog.llm.failure import ModelFailure
 from everlog.llm.models import Models, ProviderUnavailable, UnknownModel
@@ -22,13 +23,16 @@ from everlog.session.request import Request
 from everlog.session.views import json_raw
 
 __all__ = [
+    "RETRY",
     "Adapter",
     "Assembler",
     "BlobReader",
     "Encoder",
+    "FailedAttempt",
     "ModelFailure",
     "Models",
     "ProviderUnavailable",
+    "Retry",
     "Route",
     "UnknownModel",
 ]
@@ -112,3 +116,27 @@ class Route:
         if offered:
             header["tools_json"] = json_raw(offered)
         return RequestHeader(**header)
+
+
+@dataclass(frozen=True)
+class FailedAttempt:
+    """A try of a step's request that gave no answer."""
+
+    route: Route
+    attempt: int
+    """Which try it was, from 1."""
+    failure: ModelFailure
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Try the same request again."""
+
+    delay_ms: float
+    """How long to wait before it, in milliseconds."""
+    route: Route | None = None
+    """Where to; None for the same route."""
+
+
+RETRY = Serial[[FailedAttempt], Retry]("llm.retry")
+"""Is a failed attempt made again? The first policy that answers decides; without an answer the turn ends."""
