@@ -196,12 +196,12 @@ def _surface_op(type: str, on_surface: bool, surface: object) -> SurfaceOp:
     return Replace(_seq(type, surface.start_seq), _seq(type, surface.end_seq))
 
 
-def _sources(type: str, on_surface: bool, sources: object) -> tuple[int, ...]:
+def _sources(name: str, on_surface: bool, sources: object) -> tuple[int, ...]:
     if not on_surface:
-        raise AppendRefused(type, "not a surface type; it cites no sources")
+        raise AppendRefused(name, "not a surface type; it cites no sources")
     if not isinstance(sources, list | tuple):
-        raise AppendRefused(type, "sources are a list of seqs")
-    return tuple([_seq(type, seq) for seq in sources])
+        raise AppendRefused(name, "sources are a list of seqs")
+    return tuple([seq if type(seq) is int else _seq(name, seq) for seq in sources])
 
 
 def _seq(type: str, value: object) -> int:

@@ -144,7 +144,7 @@ class Log:
 
     def _to_surface(self, event: Event, surface: Surface) -> None:
         if surface.apply(event):
-            self._messages.rewritten(surface.rewrites[-1].shadowed)
+            self._messages.rewritten()
         else:
             self._messages.appended(event.seq)
 

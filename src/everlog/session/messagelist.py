@@ -69,6 +69,10 @@ def visible(message: Message) -> Message | None:
     return message if message.content or message.role != "assistant" else None
 
 
+_SPARE = 1_000
+"""So many shadowed messages are kept in any case."""
+
+
 class MessageCache:
     """The messages of the nodes of a surface, kept in step with it at the cost of what changes."""
 
@@ -88,16 +92,15 @@ class MessageCache:
         """Take in a node that joined the tail; its message is read when it is asked for."""
         self._joined.append(seq)
 
-    def rewritten(self, shadowed: Iterable[int]) -> None:
+    def rewritten(self) -> None:
         """Take in a change elsewhere; views given before keep the list that they have."""
-        for gone in shadowed:
-            self._by_seq.pop(gone, None)
         self._shared = None
         self._joined = []
 
     def view(self, nodes: Sequence[int]) -> Messages:
         """Give the messages of these nodes, which are the surface's."""
         if self._shared is None:
+            self._forget(nodes)
             self._load(nodes)
             found = self._by_seq
             self._shared = [message for seq in nodes if (message := found[seq]) is not None]
@@ -107,6 +110,12 @@ class MessageCache:
             self._shared += [message for seq in self._joined if (message := found[seq]) is not None]
         self._joined = []
         return Messages(self._shared)
+
+    def _forget(self, nodes: Sequence[int]) -> None:
+        """Let go of shadowed messages, once they are more than those in view: so it costs little at a time."""
+        if len(self._by_seq) > 2 * len(nodes) + _SPARE:
+            held = self._by_seq
+            self._by_seq = {seq: held[seq] for seq in nodes if seq in held}
 
     def _load(self, nodes: Iterable[int]) -> None:
         held, known = self._by_seq, self._known

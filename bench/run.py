@@ -1,3 +1,0 @@
-"""The measurements that `make bench` runs."""
-
-print("Nothing is measured yet.")
