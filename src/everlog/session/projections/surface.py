@@ -23,18 +23,25 @@ class SurfaceProjection:
 
     def apply(self, state: SurfaceState, event: Event) -> None:
         """Put the event in its place."""
-        if event.surface_op is None:
-            return
-        if event.surface_op == "append" and event.type != "system/message":
-            state["nodes"].append(event.seq)
-            return
-        surface = surface_of(state)
-        surface.apply(event)
-        state.update(nodes=list(surface.nodes), generation=surface.generation, system=surface.system)
+        advance(state, event)
 
     def view(self, state: SurfaceState, log: Log) -> Any:
         """Give the surface."""
         return surface_of(state)
+
+
+def advance(state: SurfaceState, event: Event) -> tuple[int, ...]:
+    """Put an event in its place on the surface of a state, and give the nodes that it shadows."""
+    if event.surface_op is None:
+        return ()
+    if event.surface_op == "append" and event.type != "system/message":
+        state["nodes"].append(event.seq)
+        return ()
+    surface = surface_of(state)
+    surface.apply(event)
+    rewritten = surface.generation > state["generation"]
+    state.update(nodes=list(surface.nodes), generation=surface.generation, system=surface.system)
+    return surface.rewrites[-1].shadowed if rewritten else ()
 
 
 def surface_of(state: SurfaceState) -> Surface:
