@@ -67,13 +67,15 @@ class ForkRefused(EverlogError):
     """A fork inside an open turn, or at a seq that the log does not have.
 
     Attributes:
+        code: `OPEN_TURN`, or `INVALID_BOUNDARY` for a seq that the log does not have.
         before: the nearest legal boundary before the seq asked for, or None.
         after: the nearest legal boundary after it, or None.
     """
 
-    def __init__(self, at: int, reason: str, before: int | None, after: int | None) -> None:
+    def __init__(self, at: int, reason: str, before: int | None, after: int | None, code: str = "OPEN_TURN") -> None:
         near = " and ".join(str(seq) for seq in (before, after) if seq is not None) or "none"
         super().__init__(f"cannot fork at {at}: {reason}; nearest legal boundaries: {near} (or close the open turn)")
         self.at = at
+        self.code = code
         self.before = before
         self.after = after

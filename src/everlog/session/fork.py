@@ -28,8 +28,9 @@ def fork(
         ForkRefused: `at` stands inside an open turn, or the log has no such event.
     """
     seq = log.next_seq - 1 if at is None else at
-    if not -1 <= seq < log.next_seq:
-        raise ForkRefused(seq, f"the log has the events 0 to {log.next_seq - 1}", *boundaries(log, seq))
+    if at is not None and not _is_seq(log, at):
+        reason = f"the log has the events 0 to {log.next_seq - 1}"
+        raise ForkRefused(seq, reason, *boundaries(log, seq), code="INVALID_BOUNDARY")
     child = Session(header or _child_header(log, seq), log.vocabulary, clock)
     _inherit(child, log, seq)
     if child.ledger.turns.is_open and open_turn != "close":
@@ -38,6 +39,10 @@ def fork(
     for event in closers(child, "forked"):
         child._take_in(event, typed(event))
     return child
+
+
+def _is_seq(log: Log, at: object) -> bool:
+    return type(at) is int and 0 <= at < log.next_seq
 
 
 def _child_header(log: Log, seq: int) -> Header:
