@@ -24,6 +24,9 @@ _UNKNOWN = "an unknown event type; mark it ignorable or add it to the vocabulary
 
 _log = logging.getLogger("everlog.session")
 
+_LATEST = 2**53 - 1
+"""The largest time that every reader of the log holds exactly, in milliseconds."""
+
 
 class Session(Log):
     """A log that grows by `append`, which commits an event completely or changes nothing.
@@ -105,7 +108,10 @@ class Session(Log):
         on_surface = kind is not None and kind.surface
         op = _surface_op(type, on_surface, surface) if on_surface or surface is not None else None
         cited = None if sources is None else _sources(type, on_surface, sources)
-        event = Event(self._events.end, type, self._clock(), data, op, cited, ignorable, kind, None, view)
+        time = self._clock()
+        if time.__class__ is not int or not -_LATEST <= time <= _LATEST:
+            raise AppendRefused(type, f"the clock gave {time!r}; an event has whole milliseconds as its time")
+        event = Event(self._events.end, type, time, data, op, cited, ignorable, kind, None, view)
         violations = self._ledger.violations(event, view, self._surface, self._read)
         if violations:
             raise violations[0]
