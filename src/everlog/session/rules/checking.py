@@ -30,7 +30,7 @@ def judge(event: Event, ledger: Ledger, surface: Surface, read: ReadEvent) -> tu
     kind = event.kind
     if kind is None:
         broken = [] if event.ignorable else [_violation(event, "vocabulary", "a known type, or ignorable")]
-        return None, broken
+        return None, broken + _marks(event, False)
     broken = _marks(event, kind.surface)
     try:
         data = kind.check(event.data_json)
