@@ -83,6 +83,9 @@ class Event(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and self.to_json() == other.to_json()
 
+    def __ne__(self, other: object) -> bool:  # the struct underneath would compare identities
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((self.seq, self.type, self.data_json))
 

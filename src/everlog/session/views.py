@@ -67,6 +67,9 @@ class View(msgspec.Struct, frozen=True, dict=True, rename="camel", kw_only=True,
             return equal(self.value(), other)
         return NotImplemented
 
+    def __ne__(self, other: object) -> bool:  # the struct underneath would compare identities
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((type(self).__name__, len(self.to_json())))
 
