@@ -140,15 +140,16 @@ def _source(log: Log) -> ModelSource:
 def _answer(log: Log, call_id: str, ending: Ending, verdict: Verdict) -> _Draft:
     taken = log.ledger.calls.taken.get(call_id)
     sources = None if taken is None else (taken,)
-    settled = log.ledger.calls.settled.get(call_id)
-    payload = _settled_result(log, settled) if settled is not None else None
+    payload = settled_result(log, call_id)
     if payload is None:
         payload = _synthetic_result(log, call_id, _code(log, call_id, verdict), ending)
     return "tool/result", payload, "append", sources
 
 
-def _settled_result(log: Log, seq: int) -> ToolResultEvent | None:
-    data = log.events[seq].data
+def settled_result(log: Log, call_id: str) -> ToolResultEvent | None:
+    """Give the result of a call of the open step that has settled; None when it has not."""
+    seq = log.ledger.calls.settled.get(call_id)
+    data = None if seq is None else log.events[seq].data
     if not isinstance(data, ToolSettled):
         return None
     turns = log.ledger.turns
