@@ -27,25 +27,54 @@ def fork(
     Raises:
         ForkRefused: `at` stands inside an open turn, or the log has no such event.
     """
+    seq = fork_point(log, at)
+    child = Session(header or child_header(log, seq), log.vocabulary, clock)
+    inherit(child, log, seq, open_turn)
+    return child
+
+
+def fork_point(log: Log, at: int | None) -> int:
+    """Give the seq of the last event to inherit: `at`, or that of the last event when it is None.
+
+    Raises:
+        ForkRefused: the log has no such event.
+    """
     seq = log.next_seq - 1 if at is None else at
     if at is not None and not _is_seq(log, at):
         reason = f"the log has the events 0 to {log.next_seq - 1}"
         raise ForkRefused(seq, reason, *boundaries(log, seq), code="INVALID_BOUNDARY")
-    child = Session(header or _child_header(log, seq), log.vocabulary, clock)
-    _inherit(child, log, seq)
+    return seq
+
+
+def inherit(child: Session, log: Log, seq: int, open_turn: OpenTurn) -> None:
+    """Fill an empty session with the events 0..`seq` of a log, and with those that end what it inherits.
+
+    Raises:
+        ForkRefused: `seq` stands inside an open turn and `open_turn` is not `"close"`; the session is of no use then.
+    """
+    _share(child, log, seq)
+    end_inherited(child, log, seq, open_turn)
+
+
+def end_inherited(child: Session, log: Log, seq: int, open_turn: OpenTurn) -> None:
+    """End what a session inherited, the events 0..`seq` of a log: by an end-seed and, when asked to, by closers.
+
+    Raises:
+        ForkRefused: as `inherit`.
+    """
     if child.ledger.turns.is_open and open_turn != "close":
         raise ForkRefused(seq, f"turn {child.ledger.turns.last} is open there", *boundaries(log, seq))
     end_seed(child)
     for event in closers(child, "forked"):
         child._take_in(event, typed(event))
-    return child
 
 
 def _is_seq(log: Log, at: object) -> bool:
     return type(at) is int and 0 <= at < log.next_seq
 
 
-def _child_header(log: Log, seq: int) -> Header:
+def child_header(log: Log, seq: int) -> Header:
+    """Make the header of a session that inherits the events 0..`seq` of a log."""
     depth = log.header.delegation_depth
     return new_header(
         cwd=log.header.cwd,
@@ -56,7 +85,7 @@ def _child_header(log: Log, seq: int) -> Header:
     )
 
 
-def _inherit(child: Session, log: Log, seq: int) -> None:
+def _share(child: Session, log: Log, seq: int) -> None:
     child._surface, child._ledger = log._state_at(seq)
     child._events = log.events.prefix(seq + 1)
     child._messages = log._messages.copy(child._pick)

@@ -35,6 +35,7 @@ class Log:
         self._snapshots: list[tuple[int, bytes]] = []
         self._messages = MessageCache(self._pick)
         self._folds: dict[str, tuple[Projection[Any, Any], Any, int]] = {}
+        self._saved_folds: dict[str, tuple[int, Any, int]] = {}
 
     def _pick(self, seqs: Iterable[int]) -> Iterator[Event]:
         return self._events.pick(seqs)
@@ -122,7 +123,9 @@ class Log:
         """Give the state of a projection now; what was folded before is not folded again."""
         held = self._folds.get(fold.name)
         if held is None or held[0] is not fold:
-            held = (fold, fold.init(), 0)
+            version, saved, count = self._saved_folds.get(fold.name, (None, None, 0))
+            held = (fold, saved, count) if version == fold.version else (fold, fold.init(), 0)
+            self._saved_folds.pop(fold.name, None)
         state = held[1]
         for event in self._events.between(held[2], self.next_seq):
             fold.apply(state, event)
