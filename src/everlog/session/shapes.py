@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from everlog.session.jsonvalue import decode
-from everlog.session.messages import Message, ModelSource, ToolResult
+from everlog.session.messages import (
+    Block,
+    Message,
+    ModelSource,
+    ToolResult,
+    ToolSource,
+    UnknownBlock,
+    UnknownSource,
+)
 from everlog.session.payloads import (
     ApprovalDecided,
     AssistantChunk,
@@ -16,6 +26,7 @@ from everlog.session.payloads import (
     SystemMessage,
     ToolSettled,
 )
+from everlog.session.views import View
 
 OUTCOMES = ("allowed-once", "allowed-always", "rejected", "cancelled", "unavailable")
 TARGETS = ("next-turn", "next-step")
@@ -25,6 +36,22 @@ _DEFAULTED = {"reasoningEffort": str, "maxTokens": (int, float)}
 def _role(message: Message, role: str) -> None:
     if message.role != role:
         raise ValueError(f'the message must have role "{role}", not "{message.role}"')
+    if isinstance(message.source, UnknownSource):
+        _named(message.source, "kind", "the source")
+    _blocks(message.content)
+
+
+def _blocks(content: Iterable[Block]) -> None:
+    """Unions are open to kinds that are not known, not to what has no kind at all."""
+    for block in content:
+        if isinstance(block, UnknownBlock):
+            _named(block, "type", "each block of the content")
+
+
+def _named(part: View, tag: str, what: str) -> None:
+    value = decode(part.to_json())
+    if not isinstance(value, dict) or not isinstance(value.get(tag), str):
+        raise ValueError(f"{what} must be an object with a {tag}")
 
 
 def system_role(data: SystemMessage) -> None:
@@ -50,11 +77,15 @@ def assistant_source(data: AssistantMessage) -> None:
 
 
 def tool_message(data: ToolSettled) -> None:
-    """A result is a user-role message with exactly one tool-result block, whose content is an array."""
+    """A result is a user-role message with one tool-result block, and a source that names the same call."""
     _role(data.message, "user")
     blocks = data.message.content
     if len(blocks) != 1 or not isinstance(blocks[0], ToolResult):
         raise ValueError("the message must hold exactly one tool-result block with an array as content")
+    _blocks(blocks[0].content)
+    source = data.message.source
+    if not isinstance(source, ToolSource) or source.call_id != blocks[0].tool_call_id:
+        raise ValueError("the source of the message must be the tool's, and name the call that the block answers")
 
 
 def request_header(data: RequestHeaderEvent) -> None:
