@@ -83,7 +83,7 @@ def check_prune(ledger: Ledger, data: CompactionPrune, read: ReadEvent) -> str |
 def _shadow(seqs: tuple[int, ...], tokens: float) -> str | None:
     if not seqs:
         return "at least one shadowed seq"
-    return None if tokens >= 0 else "0 or more shadowed tokens"
+    return None if tokens >= 0 and tokens == int(tokens) else "0 or more shadowed tokens, and no parts of one"
 
 
 def compaction_of(message: Message) -> str | None:
