@@ -8,6 +8,7 @@ from everlog.session.errors import RuleViolation
 from everlog.session.event import Event
 from everlog.session.rules.ledger import Ledger, ReadEvent
 from everlog.session.surface import Surface
+from everlog.session.views import View
 
 if TYPE_CHECKING:
     from everlog.session.log import Log
@@ -35,9 +36,15 @@ def judge(event: Event, ledger: Ledger, surface: Surface, read: ReadEvent) -> tu
     try:
         data = kind.check(event.data_json)
     except ValueError as error:
-        data = None
+        data = _view(event)
         broken.append(_violation(event, "shape", str(error)))
     return data, broken + ledger.violations(event, data, surface, read)
+
+
+def _view(event: Event) -> View | None:
+    """Give the view of data that does not meet a demand of its type; None when it has none at all."""
+    data = event.data
+    return data if isinstance(data, View) else None
 
 
 def _marks(event: Event, on_surface: bool) -> list[RuleViolation]:
