@@ -110,7 +110,7 @@ class Session(Log):
         cited = None if sources is None else _sources(type, on_surface, sources)
         time = self._clock()
         if time.__class__ is not int or not -_LATEST <= time <= _LATEST:
-            raise AppendRefused(type, f"the clock gave {time!r}; an event has whole milliseconds as its time")
+            time = _whole(type, time)
         event = Event(self._events.end, type, time, data, op, cited, ignorable, kind, None, view)
         violations = self._ledger.violations(event, view, self._surface, self._read)
         if violations:
@@ -166,6 +166,13 @@ class Session(Log):
                 self._observers.remove(observer)
 
         return undo
+
+
+def _whole(type: str, time: object) -> int:
+    """Give a time that the clock gave as a float, as many do; refuse what is no whole number."""
+    if isinstance(time, float) and time.is_integer() and abs(time) <= _LATEST:
+        return int(time)
+    raise AppendRefused(type, f"the clock gave {time!r}; an event has whole milliseconds as its time")
 
 
 def _header(header: Header | dict[str, Any] | None, clock: Clock | None) -> Header:
