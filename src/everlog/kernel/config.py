@@ -69,10 +69,13 @@ class Config:
         return file.path if file and depth == len(keys) else None
 
     def _complaint(self, keys: Sequence[str], message: str) -> ConfigError:
-        problem, inner = _split_message(message)
-        full = (*keys, *inner)
-        file, _, line = self._find(full)
-        return ConfigError(file.path if file else None, line, f"{'.'.join(full)}: {problem}")
+        problem, _, inner = message.partition(" - at `$")
+        inner = inner.removesuffix("`")
+        unknown = re.findall(r"unknown field `([^`]+)`", problem)
+        known = inner.partition("[")[0]  # msgspec does not tell which item of a table or an array it means
+        file, _, line = self._find([*keys, *known.split(".")[1:], *unknown])
+        where = ".".join(keys) + inner
+        return ConfigError(file.path if file else None, line, f"{where}: {problem[:1].lower()}{problem[1:]}")
 
     def _find(self, keys: Sequence[str]) -> tuple[TomlFile | None, int, int | None]:
         """The file that says most of `keys`, the later one in doubt, with how many it says, and the line."""
@@ -91,12 +94,3 @@ def _laid_over(below: Table, above: Table) -> Table:
         both = isinstance(held, dict) and isinstance(value, dict)
         merged[key] = _laid_over(cast(Table, held), cast(Table, value)) if both else value
     return merged
-
-
-def _split_message(message: str) -> tuple[str, list[str]]:
-    """A msgspec message without its path, and the path as keys, an unknown field's name at its end."""
-    problem, _, path = message.partition(" - at `$")
-    keys = re.findall(r"\.([^.\[`]+)", path)
-    if unknown := re.search(r"unknown field `([^`]+)`", problem):
-        keys.append(unknown[1])
-    return problem[:1].lower() + problem[1:], keys

@@ -158,6 +158,7 @@ class Kernel:
                 try:
                     await life.stopping.wait()
                 finally:
+                    self._leaves(life)
                     await ctx.close()
         except (Exception, asyncio.CancelledError) as raised:
             error = raised
@@ -172,9 +173,14 @@ class Kernel:
             life.status = Status.ACTIVE
             self._advance()
 
+    def _leaves(self, life: Life) -> None:
+        if life.status is Status.ACTIVE:  # not told to stop: it broke down, and nothing may start on it any more
+            life.status = Status.STOPPING
+            self._advance()
+
     def _ended(self, life: Life, error: BaseException | None) -> None:
         name = life.plugin.name
-        if life.status is not Status.STOPPING:
+        if not life.stopping.is_set():
             error = error or PluginInvalid(name, "ended by itself")
             life.status, life.failure = Status.FAILED, reason_of(error)
             logger.error("plugin %s failed: %s", name, life.failure, exc_info=error)

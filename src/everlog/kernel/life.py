@@ -1,7 +1,7 @@
 """Where each plugin stands, and what the kernel does next. Nothing here starts or stops anything."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -101,8 +101,8 @@ def missing(life: Life, lives: Sequence[Life]) -> list[type[object]]:
 
 
 def provider(service: type[object], lives: Sequence[Life]) -> Life | None:
-    """The plugin that provides a type or is the one that will: the first loaded, for as long as it is."""
-    return next(_providers(service, lives), None)
+    """The plugin that provides a type or is the one that will: the first loaded, until it is unloaded."""
+    return next((life for life in lives if life.wanted and service in life.plugin.provides), None)
 
 
 def rivals(life: Life, lives: Sequence[Life]) -> list[tuple[type[object], Life]]:
@@ -113,7 +113,3 @@ def rivals(life: Life, lives: Sequence[Life]) -> list[tuple[type[object], Life]]
 
 def _offered(staying: set[Life]) -> set[type[object]]:
     return {service for life in staying if life.status is Status.ACTIVE for service in life.plugin.provides}
-
-
-def _providers(service: type[object], lives: Sequence[Life]) -> Iterator[Life]:
-    return (life for life in lives if service in life.plugin.provides and (life.wanted or life.running))
