@@ -7,7 +7,7 @@ is in its session, which is read by projections; an agent has no state of its ow
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from typing import Any, Literal, Self, TypeAlias
 from everlog.errors import EverlogError
 from everlog.kernel import Emit, Scope, Serial, Waterfall
 from everlog.session.header import Header
+from everlog.session.jsonvalue import JSONObject
 from everlog.session.live import Session
 from everlog.session.messages import Message
 from everlog.session.payloads import AssistantMessage
@@ -31,6 +32,21 @@ LimitKind: TypeAlias = Literal["steps", "tokens", "time", "cost", "repeated-call
 
 class InputRefused(EverlogError):
     """Input that can never become part of a request. Nothing was changed."""
+
+
+class AgentEnded(EverlogError):
+    """The agent was disposed, or broke down; it takes no more input."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"the agent of session {id} has ended; resume the session to go on")
+        self.id = id
+
+
+class NoLoop(EverlogError):
+    """No loop is loaded that could run an agent."""
+
+    def __init__(self) -> None:
+        super().__init__("no loop is loaded to run agents; `everlog plugins` says what it waits for")
 
 
 class AgentNotFound(EverlogError, LookupError):
@@ -164,7 +180,7 @@ class Agents(ABC):
         `cwd` is made absolute and goes into the session's header, of which `header` may give more. When this
         raises, nothing was published and no session is left.
 
-        Raises what `Models.resolve`, the store and `set_up` raise.
+        Raises what `Models.resolve`, the store and `set_up` raise; NoLoop.
         """
 
     @abstractmethod
@@ -174,7 +190,7 @@ class Agents(ABC):
         Pending input wakes nothing until more comes or `Agent.wake` is called. When this raises, nothing was
         published, and the session's lease was given back.
 
-        Raises what `Models.resolve`, the store (SessionNotFound, SessionBusy) and `set_up` raise.
+        Raises what `Models.resolve`, the store (SessionNotFound, SessionBusy) and `set_up` raise; NoLoop.
         """
 
     @abstractmethod
@@ -184,6 +200,26 @@ class Agents(ABC):
     @abstractmethod
     def list(self) -> list[Agent]:
         """Give the live agents in the order in which they were made."""
+
+    @abstractmethod
+    def use(self, factory: AgentFactory) -> Callable[[], None]:
+        """Have agents made by this factory; give what takes it back. The last one registered counts."""
+
+    @abstractmethod
+    def publish(self, agent: Agent) -> Callable[[], None]:
+        """Make an agent known; give what takes it back. For factories, once an agent is set up."""
+
+
+class AgentFactory(ABC):
+    """Makes agents: what a loop registers with `Agents.use`. See `Agents` for what is promised."""
+
+    @abstractmethod
+    async def create(self, model: str, header: Header, set_up: SetUp | None) -> OwnedAgent:
+        """Begin a session with this header, and give the agent that runs it."""
+
+    @abstractmethod
+    async def resume(self, id: str, model: str | None, set_up: SetUp | None) -> OwnedAgent:
+        """Give a new agent for a stored session."""
 
 
 # The points of a turn, in their order.
@@ -198,12 +234,16 @@ class Proposal:
         turn: the open turn.
         step: the step that is about to begin.
         messages: the input that would enter, in order.
+        system: the system prompt of the step.
+        tools: the tools that it offers, as `{name, description, parameters}`.
     """
 
     agent: Agent
     turn: int
     step: int
     messages: tuple[Message, ...]
+    system: str
+    tools: Sequence[JSONObject]
 
 
 @dataclass(frozen=True)
