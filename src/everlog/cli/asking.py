@@ -1,0 +1,93 @@
+"""Asks the person at the terminal: whether a call may run, and what a model wants to know."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+
+from everlog.cli.faces import Face
+from everlog.cli.plain import one_line
+from everlog.tools.seam import Answer, Approver, Question, Respondent
+
+
+def is_interactive() -> bool:
+    """Tell whether a person is there to be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+class TerminalApprover(Approver):
+    """Asks for `y`, `n` or `a` (always), one question at a time; what is typed after `n` goes to the model."""
+
+    def __init__(self, face: Face) -> None:
+        self._face = face
+        self._one_at_a_time = asyncio.Lock()
+
+    async def approve(self, question: Question) -> Answer:
+        """Ask until the answer is one of the three; the end of input is a no."""
+        always = f", a = always ({one_line(question.rule)})" if question.rule else ""
+        async with self._one_at_a_time:
+            self._face.notice(f"{question.tool} {question.subject}: {question.reason}")
+            while True:
+                said = await read_line(f"may it run? y = once{always}, n = no [reason]: ")
+                answer = _understood(said, bool(question.rule))
+                if answer is not None:
+                    return answer
+
+
+class TerminalRespondent(Respondent):
+    """Puts a model's question to the person, with the choices numbered."""
+
+    def __init__(self, face: Face) -> None:
+        self._face = face
+
+    async def respond(self, question: str, choices: Sequence[str]) -> str:
+        """Ask, and give the choice whose number was typed, or the words that were."""
+        self._face.notice(question)
+        for number, choice in enumerate(choices, start=1):
+            self._face.notice(f"{number}. {choice}")
+        said = (await read_line("answer: ") or "").strip()
+        chosen = int(said) - 1 if said.isascii() and said.isdigit() else -1
+        return choices[chosen] if 0 <= chosen < len(choices) else said
+
+
+def _understood(said: str | None, may_be_always: bool) -> Answer | None:
+    if said is None:
+        return Answer("rejected", note="nobody answered")
+    word, _, rest = said.strip().partition(" ")
+    match word.lower():
+        case "y" | "yes":
+            return Answer("allowed-once")
+        case "a" | "always" if may_be_always:
+            return Answer("allowed-always")
+        case "n" | "no":
+            return Answer("rejected", note=rest.strip() or None)
+        case _:
+            return None
+
+
+async def read_line(prompt: str) -> str | None:
+    """Write the prompt to stderr and give the line that is typed, or None at the end of input.
+
+    Being cancelled leaves nothing waiting where the event loop can watch stdin; elsewhere a thread stays in
+    its read until a line comes.
+    """
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[str] = loop.create_future()
+    try:
+        loop.add_reader(sys.stdin.fileno(), _take, sys.stdin.readline, typed)
+    except (NotImplementedError, OSError, ValueError):
+        line = await asyncio.to_thread(sys.stdin.readline)
+    else:
+        try:
+            line = await typed
+        finally:
+            loop.remove_reader(sys.stdin.fileno())
+    return line.rstrip("\n") if line else None
+
+
+def _take(read: Callable[[], str], typed: asyncio.Future[str]) -> None:
+    if not typed.done():
+        typed.set_result(read())

@@ -1,0 +1,67 @@
+"""Has an agent take a turn, and tells it to a face; Ctrl-C cancels the turn, and a second one quits."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from everlog.agent.seam import TROUBLE, Agent
+from everlog.cli.faces import Face
+from everlog.cli.outcome import Outcome, last_turn
+
+
+async def converse(agent: Agent, face: Face, begin: Callable[[Agent], object]) -> Outcome:
+    """Call `begin`, which gives the agent something to do, and tell what happens until it is idle.
+
+    Raises what ended the agent: a lost lease, a store that failed.
+    """
+    face.begin(agent)
+    unsee = agent.session.observe(face.tell)
+    try:
+        with agent.scope.on(TROUBLE, lambda _, error: _trouble(face, error)), _interruptible(agent, face):
+            begin(agent)
+            await agent.when_idle()
+    finally:
+        unsee()
+    outcome = last_turn(agent.session)
+    face.end(outcome)
+    return outcome
+
+
+def _trouble(face: Face, error: Exception | None) -> None:
+    face.notice("the store writes again" if error is None else f"waiting for the store: {error}")
+
+
+@contextmanager
+def _interruptible(agent: Agent, face: Face) -> Iterator[None]:
+    """Cancel the turn on the first Ctrl-C; on the next, or a SIGTERM, cancel this very task."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    asked = False
+
+    def interrupt() -> None:
+        nonlocal asked
+        if asked or not agent.running:
+            task.cancel()
+            return
+        asked = True
+        face.notice("cancelling the turn; Ctrl-C again to quit")
+        agent.cancel()
+
+    handled = [*_handle(loop, signal.SIGINT, interrupt), *_handle(loop, signal.SIGTERM, task.cancel)]
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+def _handle(loop: asyncio.AbstractEventLoop, number: int, handler: Callable[[], object]) -> Iterator[int]:
+    """Handle a signal in the event loop, where the system lets us."""
+    try:
+        loop.add_signal_handler(number, handler)
+    except (NotImplementedError, ValueError, RuntimeError):
+        return
+    yield number

@@ -1,0 +1,82 @@
+"""Errors as one helpful line on stderr, and the exit code that goes with each."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from everlog.cli.exits import FAILED, FAULT, INTERRUPTED, USAGE
+from everlog.cli.plain import one_line
+from everlog.errors import EverlogError
+
+
+class UsageFault(EverlogError):
+    """The command line asks for something that cannot be: nothing was begun."""
+
+
+def report(error: BaseException, debug: bool = False) -> int:
+    """Write an error as one line on stderr (and its traceback, with `debug`), and give the exit code."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else FAILED
+    if isinstance(error, BrokenPipeError):
+        return _reader_left()
+    if debug:
+        _traceback(error)
+    line, code = _told(_innermost(error))
+    if line:
+        print(f"everlog: {one_line(line)}", file=sys.stderr)
+    return code
+
+
+def _told(error: BaseException) -> tuple[str, int]:
+    """Give what to say about an error, and the exit code."""
+    match error:
+        case click.UsageError():
+            return f"{error.format_message()} ({_where_help_is(error)})", USAGE
+        case click.ClickException():
+            return error.format_message(), FAILED
+        case click.Abort() | KeyboardInterrupt():
+            return "interrupted", INTERRUPTED
+        case EverlogError():
+            return str(error), USAGE if _is_usage(error) else FAILED
+        case OSError():
+            return _system_error(error), FAILED
+        case _:
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            return f"a fault in Everlog: {what}; --debug shows where", FAULT
+
+
+def _is_usage(error: EverlogError) -> bool:
+    """Tell whether the command line or the configuration is at fault; by name, so that no room is imported for it."""
+    return isinstance(error, UsageFault) or type(error).__name__ == "ConfigError"
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Give the first error of a group, which task groups raise."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _where_help_is(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx is not None else "everlog"
+    return f"see `{path} --help`"
+
+
+def _system_error(error: OSError) -> str:
+    what = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {what}" if error.filename else what
+
+
+def _traceback(error: BaseException) -> None:
+    import traceback
+
+    traceback.print_exception(error, file=sys.stderr)
+
+
+def _reader_left() -> int:
+    """End quietly when what reads our output has left (`everlog show … | head`)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED

@@ -1,0 +1,48 @@
+"""Options that several commands share, so that they have one name and one explanation everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Command(click.Command):
+    """A command that takes `--debug` too, wherever it stands on the line."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(
+            click.Option(["--debug"], is_flag=True, expose_value=False, help="Show the details of an error.")
+        )
+
+
+def declare(name: str) -> Callable[[Callable[..., Any]], Command]:
+    """Declare a command; its help is the function's docstring."""
+    return click.command(name, cls=Command)
+
+
+def store_option(function: Function) -> Function:
+    """Add `--store URL`."""
+    return click.option(
+        "--store",
+        metavar="URL",
+        envvar="EVERLOG_STORE",
+        show_envvar=True,
+        help="Where sessions are kept: sqlite:///FILE, jsonl:///FOLDER, memory:, postgresql://…"
+        "  [default: the configuration's, else the user's data folder]",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    """Add `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Write JSON for machines.")(function)
+
+
+def session_argument(function: Function) -> Function:
+    """Add the argument SESSION and `--last`."""
+    last = click.option("--last", is_flag=True, help="Take the session that was used last.")
+    return click.argument("session", required=False, metavar="[SESSION]")(last(function))

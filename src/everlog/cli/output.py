@@ -1,0 +1,83 @@
+"""How commands write: JSON for machines, aligned columns and short times for people."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+
+import click
+import msgspec
+
+from everlog.cli.plain import harmless, harmless_json, one_line
+
+
+def jsonable(value: object) -> object:
+    """Give a view, an event, or anything made of them as JSON: by its own stored bytes where it has them.
+
+    Attributes of other structs and data classes become storage names.
+    """
+    own = getattr(value, "to_json", None)
+    if own is not None:
+        return msgspec.Raw(own())
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, str | bytes):
+        return value
+    if isinstance(value, msgspec.Struct):
+        return {_camel(field.name): jsonable(getattr(value, field.name)) for field in msgspec.structs.fields(value)}
+    if is_dataclass(value):
+        return {_camel(field.name): jsonable(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Iterable):
+        return [jsonable(item) for item in value]
+    return value
+
+
+def write_json(value: object) -> None:
+    """Write one JSON document and a newline."""
+    text = msgspec.json.encode(jsonable(value)).decode("utf-8", "surrogatepass")
+    click.echo(harmless_json(text))
+
+
+def write_table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> None:
+    """Write rows under their heads, each column as wide as its widest cell; cells are made one harmless line."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    click.echo(click.style(_aligned(heads, widths), bold=True))
+    for row in cells:
+        click.echo(_aligned(row, widths))
+
+
+def write_block(text: str, indent: str = "") -> None:
+    """Write text of any number of lines, made harmless, each after the indent."""
+    for line in harmless(text).split("\n"):
+        click.echo(indent + line)
+
+
+def short_time(ms: int | None) -> str:
+    """Give a time in milliseconds since the epoch as local date and time to the minute."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime((ms or 0) / 1000)) if ms else "-"
+    except (OverflowError, ValueError, OSError):
+        return "-"
+
+
+def counted(number: int, noun: str) -> str:
+    """Give `1 event`, `2 events`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def told_json(value: object) -> str:
+    """Give a JSON value on one harmless line; a string without its quotes."""
+    text = value if isinstance(value, str) else msgspec.json.encode(jsonable(value)).decode("utf-8", "replace")
+    return one_line(text)
+
+
+def _camel(name: str) -> str:
+    """Give an attribute's name as a storage name."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -1,0 +1,37 @@
+"""`everlog plugins`: each plugin's state, and what a pending one waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from everlog.cli.options import declare, json_option
+from everlog.cli.output import write_json
+from everlog.cli.plain import one_line
+from everlog.kernel import Config, PluginState, Status, survey
+
+_COLOURS = {Status.ACTIVE: "green", Status.PENDING: "yellow", Status.FAILED: "red"}
+
+
+@declare("plugins")
+@json_option
+def command(as_json: bool) -> None:
+    """List the plugins and what state each is in.
+
+    Starts everything that is installed and configured, looks, and stops it again. A pending plugin says what
+    it waits for, a failed one why.
+    """
+    states = asyncio.run(survey(Config.load(Path.cwd())))
+    if as_json:
+        write_json(states)
+        return
+    width = max((len(state.name) for state in states), default=0)
+    for state in states:
+        _tell(state, width)
+
+
+def _tell(state: PluginState, width: int) -> None:
+    status = click.style(f"{state.status!s:<8}", fg=_COLOURS.get(state.status))
+    click.echo(f"{one_line(state.name):<{width}}  {status}  {one_line(state.reason or state.summary)}")

@@ -1,0 +1,141 @@
+"""A turn on a terminal, as it happens: events of the log, told with Rich as they are committed."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from rich.console import Console
+from rich.text import Text as Styled
+
+from everlog.agent.seam import Agent
+from everlog.cli.outcome import Outcome
+from everlog.cli.output import counted
+from everlog.cli.plain import harmless, one_line
+from everlog.cli.telling import preview, told_arguments, told_failure, told_text, told_usage
+from everlog.session.event import Event
+from everlog.session.messages import Message, PluginSource, ToolResult
+from everlog.session.payloads import (
+    AssistantAttempt,
+    AssistantChunk,
+    AssistantMessage,
+    CompactionEnd,
+    CompactionStart,
+    DeveloperMessage,
+    LlmRetry,
+    TodoWrite,
+    ToolCallEvent,
+    ToolResultEvent,
+)
+from everlog.session.records import deltas_of
+
+_TODO_MARKS = {"completed": "✔", "in_progress": "▸"}
+
+
+class Terminal:
+    """The face for people. A streamed block is written as it comes; everything else is a line of its own."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._streaming = ""  # the kind of block that the cursor stands in, or ""
+        self._streamed = False  # whether this answer came as chunks
+        self._calls: dict[str, str] = {}  # calls that were taken up and not answered, by id
+
+    @classmethod
+    def on_stdout(cls) -> Self:
+        """Give one that writes to stdout, in colour where that is a terminal."""
+        return cls(Console(highlight=False, markup=False, emoji=False))
+
+    def begin(self, agent: Agent) -> None:
+        """Write the session's id, its model and its folder."""
+        cwd = agent.session.header.cwd or "no folder"
+        self.line(f"session {agent.id}  {one_line(agent.model)}  {one_line(cwd)}", "dim")
+
+    def notice(self, text: str) -> None:
+        """Write something that the log does not hold."""
+        self.line(f"! {one_line(text)}", "yellow")
+
+    def end(self, outcome: Outcome) -> None:
+        """Write how the turn came out."""
+        steps, usage = counted(outcome.steps, "step"), told_usage(outcome.usage)
+        self.line(f"turn {outcome.turn} {outcome.told}  {steps}  {usage}  session {outcome.session}", "dim")
+
+    def tell(self, event: Event) -> None:
+        """Tell one event; most types say nothing to a person."""
+        match event.data:
+            case AssistantChunk():
+                self._stream(event)
+            case AssistantMessage() as answer:
+                self._answer(answer)
+            case AssistantAttempt() as attempt if attempt.failure is not None:
+                self.line(f"✗ {told_failure(attempt.failure)}", "red")
+            case LlmRetry() as retry:
+                self.line(f"↻ attempt {retry.attempt} failed; again in {retry.delay_ms / 1000:.1f} s", "yellow")
+            case ToolCallEvent() as call:
+                self._call(call)
+            case ToolResultEvent() as result:
+                self._result(result)
+            case Message() as message:
+                self._input(message)
+            case DeveloperMessage() as told:
+                self.line(f"» {one_line(told.message.text, 160)}", "dim")
+            case TodoWrite() as written:
+                for todo in written.todos:
+                    self.line(f"  {_TODO_MARKS.get(todo.status, '○')} {one_line(todo.content)}", "cyan")
+            case CompactionStart():
+                self.line("⋯ shortening what the model sees", "dim")
+            case CompactionEnd() as end if end.error_json:
+                self.line("⋯ it was not shortened; see the log", "yellow")
+            case _:
+                pass
+
+    def line(self, text: str, style: str = "") -> None:
+        """Write a line of its own; the text must be harmless."""
+        self._end_block()
+        self._console.print(Styled(text, style=style), soft_wrap=True)
+
+    def _stream(self, event: Event) -> None:
+        for delta in deltas_of(event):
+            if delta.kind in ("text", "reasoning") and delta.text:
+                self._streamed = True
+                self._write(delta.text, delta.kind)
+
+    def _write(self, text: str, kind: str) -> None:
+        if self._streaming != kind:
+            self._end_block()
+            self._streaming = kind
+        style = "dim italic" if kind == "reasoning" else ""
+        self._console.print(Styled(harmless(text), style=style), end="", soft_wrap=True)
+
+    def _end_block(self) -> None:
+        if self._streaming:
+            self._console.print()
+            self._streaming = ""
+
+    def _answer(self, answer: AssistantMessage) -> None:
+        if not self._streamed and answer.message.text:
+            self._write(answer.message.text, "text")
+        self._streamed = False
+        self._end_block()
+        if answer.interrupted:
+            self.line("✗ the answer was cut off here", "yellow")
+
+    def _call(self, call: ToolCallEvent) -> None:
+        self._calls[call.call_id] = call.name
+        self._end_block()
+        line = Styled("● ", style="bold green").append(one_line(call.name), style="bold")
+        self._console.print(line.append(f"  {told_arguments(call.arguments)}"), soft_wrap=True)
+
+    def _result(self, result: ToolResultEvent) -> None:
+        block = result.message.result or ToolResult()
+        name = self._calls.pop(block.tool_call_id, "")
+        if self._calls:  # others run beside it, so the reader has to be told whose result this is
+            self.line(f"  ⎿ {one_line(name)}:", "dim")
+        style = "red" if block.is_error else "dim"
+        for at, line in enumerate(preview(told_text(block.content) or "(no output)")):
+            self.line(f"  {'⎿' if at == 0 else ' '} {line}", style)
+
+    def _input(self, message: Message) -> None:
+        source = message.source
+        mark = f"» {one_line(source.plugin)}:" if isinstance(source, PluginSource) else "›"
+        for line in preview(told_text(message.content), lines=12):
+            self.line(f"{mark} {line}", "bold cyan" if mark == "›" else "dim")

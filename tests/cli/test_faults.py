@@ -1,0 +1,38 @@
+"""Errors become one line and an exit code."""
+
+import click
+import pytest
+
+from everlog.cli.faults import UsageFault, report
+from everlog.errors import EverlogError
+from everlog.kernel import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (EverlogError("no session abc"), 1, "no session abc"),
+        (UsageFault("give a prompt"), 2, "give a prompt"),
+        (ConfigError(None, 3, "is not TOML"), 2, "is not TOML"),
+        (click.UsageError("No such option"), 2, "No such option"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "/x: Permission denied"),
+        (ExceptionGroup("many", [EverlogError("the first")]), 1, "the first"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ValueError("odd"), 70, "--debug"),
+        (EverlogError("two\nlines \x1b[2J"), 1, "two lines ␛[2J"),
+    ],
+)
+def test_an_error_is_one_line_with_its_code(
+    error: BaseException, code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(error) == code
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert words in written.err
+    assert written.err.count("\n") == 1
+    assert "Traceback" not in written.err
+
+
+def test_debug_shows_the_traceback_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(ValueError("odd"), debug=True) == 70
+    assert "ValueError: odd" in capsys.readouterr().err

@@ -1,0 +1,48 @@
+"""The group of commands: what it lists without importing, and how it fails."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import click
+import pytest
+
+from everlog.cli.exits import EXIT_CODES
+from everlog.cli.main import COMMANDS, run
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_says_the_same_in_the_table_as_in_its_own_help(name: str) -> None:
+    module, line = COMMANDS[name]
+    command: click.Command = import_module(module).command
+    assert command.name == name
+    assert (command.help or "").partition("\n")[0].rstrip(".") == line.rstrip(".")
+
+
+def test_help_lists_every_command_and_exit_code_and_imports_no_command() -> None:
+    code = (
+        "import sys; from everlog.cli.main import run; code = run(['--help']);"
+        "print(*sorted(m for m in sys.modules if m.startswith('everlog.')), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for word in [*COMMANDS, *map(str, EXIT_CODES)]:
+        assert word in done.stdout
+    assert set(done.stderr.split()) <= {
+        "everlog.cli",
+        "everlog.cli.exits",
+        "everlog.cli.faults",
+        "everlog.cli.main",
+        "everlog.cli.plain",
+        "everlog.errors",
+    }
+
+
+@pytest.mark.parametrize("arguments", [["no-such-command"], ["--no-such-option"]])
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert written.err.count("\n") == 1
+    assert "everlog --help" in written.err
