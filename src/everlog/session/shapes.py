@@ -36,7 +36,7 @@ _DEFAULTED = {"reasoningEffort": str, "maxTokens": (int, float)}
 def _role(message: Message, role: str) -> None:
     if message.role != role:
         raise ValueError(f'the message must have role "{role}", not "{message.role}"')
-    if isinstance(message.source, UnknownSource):
+    if type(message.source) is UnknownSource:
         _named(message.source, "kind", "the source")
     _blocks(message.content)
 
@@ -44,7 +44,7 @@ def _role(message: Message, role: str) -> None:
 def _blocks(content: Iterable[Block]) -> None:
     """Unions are open to kinds that are not known, not to what has no kind at all."""
     for block in content:
-        if isinstance(block, UnknownBlock):
+        if type(block) is UnknownBlock:
             _named(block, "type", "each block of the content")
 
 
