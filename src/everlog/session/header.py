@@ -26,6 +26,7 @@ class Header(View, frozen=True):
         inherited_events: how many leading events came from the parent.
         origin: how it came to be, like `fork`, `import` or `subagent`.
         delegation_depth: how many agents stand above this one.
+        recording: whether the log can only be looked at, as one that was imported with events that break a rule.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Header(View, frozen=True):
     inherited_events: int | None = None
     origin: str | None = None
     delegation_depth: int | None = None
+    recording: bool | None = None
 
 
 def new_header(
