@@ -1,0 +1,65 @@
+"""One JSON text, read as a JavaScript program reads it, and made safe for our log.
+
+That program decodes its files with replacement characters, knows one kind of number, and takes lone
+surrogates. Here undecodable bytes and lone surrogates become U+FFFD, and `1.0` is the integer 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NoReturn, cast
+
+from everlog.session.jsonvalue import JSON, decode, scrub_json
+
+SAFE_INTEGER = 2**53 - 1
+_FLOAT_LIKE = re.compile(rb"\d\.0|\d[eE]")
+
+
+def parse(text: bytes) -> JSON:
+    """Give the value of one JSON text.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        value = decode(text)
+    except ValueError:
+        value = _parse_loosely(text)
+    return _integers(value) if _FLOAT_LIKE.search(text) else value
+
+
+def _parse_loosely(text: bytes) -> JSON:
+    """Read what a strict decoder refuses: broken UTF-8, lone surrogates, numbers out of range."""
+    try:
+        value = json.loads(text.decode("utf-8", "replace"), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    return cast("JSON", scrub_json(value))
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _integers(value: JSON) -> JSON:
+    """Give the value with whole numbers as integers, however they are written."""
+    match value:
+        case float() if value.is_integer() and abs(value) <= SAFE_INTEGER:
+            return int(value)
+        case list():
+            return [_integers(item) for item in value]
+        case dict():
+            return {key: _integers(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def is_integer(value: object) -> bool:
+    """Tell whether a value is a whole number that JavaScript holds exactly."""
+    return type(value) is int and abs(value) <= SAFE_INTEGER
+
+
+def is_count(value: object) -> bool:
+    """Tell whether a value is such a number and not negative."""
+    return is_integer(value) and cast(int, value) >= 0
