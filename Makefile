@@ -17,6 +17,7 @@ demo: $(READY)
 	$(BIN)/python demo/run.py
 
 test: lint
+	$(BIN)/python -m tests.peers.node
 	$(BIN)/pytest -q
 
 lint: $(READY)

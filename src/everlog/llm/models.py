@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, TypeAlias
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from everlog.errors import EverlogError
-from everlog.kernel import Context, plugin
+from everlog.kernel import Config, Context, plugin
+from everlog.llm.catalogue import Catalogue, ModelFacts, Provider, in_camel_case
+from everlog.llm.keys import find_key, key_variable
 
 if TYPE_CHECKING:
-    from everlog.llm.seam import Encoder, Route
+    from everlog.llm.limits import RateLimits
+    from everlog.llm.seam import Adapter, Encoder, Route, WireProtocol
 
 ProviderFactory: TypeAlias = "Callable[[str], Route]"
 """Makes the route for a model's name as the provider knows it. Raises `UnknownModel` or `ProviderUnavailable`."""
@@ -34,14 +38,26 @@ class ProviderUnavailable(EverlogError):
 
 
 class Models:
-    """Gives routes by name. Type to look the service up by."""
+    """Gives routes by name. Type to look the service up by.
 
-    def __init__(self) -> None:
-        self._providers: dict[str, ProviderFactory] = {}
+    A name is `provider/model`. Providers are those that plugins add, and the endpoints of the catalogue whose
+    protocol a plugin brings.
+    """
+
+    def __init__(self, catalogue: Catalogue | None = None, environ: Mapping[str, str] | None = None) -> None:
+        self.catalogue = catalogue or Catalogue.load(Config())
+        """What is known of providers and models."""
+        self._environ = os.environ if environ is None else environ
+        self._factories: dict[str, ProviderFactory] = {}
         self._encoders: dict[str, Encoder] = {}
+        self._protocols: dict[str, WireProtocol] = {}
+        self._connected: dict[str, tuple[str, Adapter]] = {}
+        self._limits: dict[str, RateLimits] = {}
 
-    def resolve(self, name: str) -> Route:
-        """Give a fresh route for `provider/model`; the model's own name may hold more slashes.
+    def resolve(self, name: str, options: Mapping[str, Any] | None = None) -> Route:
+        """Give a route for `provider/model`; the model's own name may hold more slashes.
+
+        `options` go into the configuration of each request, over those of the catalogue.
 
         Raises:
             UnknownModel: the name has no provider part, or nobody provides it; the known ones are named.
@@ -50,10 +66,64 @@ class Models:
         provider, slash, model = name.partition("/")
         if not slash or not model:
             raise UnknownModel(name, "name it as provider/model", self.list())
-        factory = self._providers.get(provider)
-        if factory is None:
+        if provider in self._factories:
+            return _with_options(self._factories[provider](model), options or {})
+        known = self.catalogue.providers.get(provider)
+        if known is None:
             raise UnknownModel(name, f"no provider {provider!r}", self.list())
-        return factory(model)
+        return self._route(provider, known, model, options or {})
+
+    def _route(self, provider: str, known: Provider, model: str, options: Mapping[str, Any]) -> Route:
+        from everlog.llm.seam import Route
+
+        protocol = self._protocols.get(known.protocol)
+        if protocol is None:
+            speaks = ", ".join(sorted(self._protocols)) or "none"
+            raise ProviderUnavailable(
+                f"provider {provider} speaks {known.protocol}, which no plugin brings (there are: {speaks}); "
+                "see `everlog plugins`"
+            )
+        facts = self.catalogue.facts(provider, model)
+        config = {"provider": provider, "model": model, **_shaping(known, facts), **options}
+        defaults = protocol.defaults(config, facts)
+        return Route(
+            adapter=self._adapter(provider, known, protocol),
+            provider=provider,
+            model=model,
+            config={**config, **defaults},
+            context_window=facts.context_window,
+            adapter_defaults=dict.fromkeys(defaults, True) or None,
+        )
+
+    def _adapter(self, provider: str, known: Provider, protocol: WireProtocol) -> Adapter:
+        """Give the adapter of an endpoint; all routes to it share one, its connections and its rate limits."""
+        from everlog.llm.guard import Guarded
+        from everlog.llm.limits import RateLimits
+
+        held = self._connected.get(provider)
+        if held is not None:
+            return held[1]
+        variable = key_variable(provider, known.key_env)
+        key, _ = find_key(provider, variable, self._environ)
+        if key is None and known.needs_key:
+            raise ProviderUnavailable(
+                f"provider {provider} has no key: set {variable}, or run: everlog auth set {provider}"
+            )
+        if not known.base_url:
+            raise ProviderUnavailable(f"provider {provider} has no base_url: add it to [provider.{provider}]")
+        headers = {name: self._header(provider, name, value) for name, value in known.headers.items()}
+        limits = self._limits.setdefault(provider, RateLimits(known.max_concurrent, known.requests_per_minute))
+        adapter = Guarded(protocol.connect(provider, known, key, headers), limits, known.idle_timeout)
+        self._connected[provider] = (known.protocol, adapter)
+        return adapter
+
+    def _header(self, provider: str, name: str, value: str) -> str:
+        prefix, _, variable = value.partition(":")
+        if prefix != "env":
+            return value
+        if not self._environ.get(variable):
+            raise ProviderUnavailable(f"provider {provider}: header {name} comes from {variable}, which is not set")
+        return self._environ[variable]
 
     def add_provider(self, name: str, factory: ProviderFactory) -> Callable[[], None]:
         """Let `name/…` resolve through a factory; give what takes it back.
@@ -61,15 +131,9 @@ class Models:
         Raises:
             ValueError: the name is taken, or holds a slash.
         """
-        if name in self._providers or "/" in name:
+        if name in self._factories or "/" in name:
             raise ValueError(f"provider {name!r}: the name is taken, or holds a slash")
-        self._providers[name] = factory
-
-        def undo() -> None:
-            if self._providers.get(name) is factory:
-                del self._providers[name]
-
-        return undo
+        return _put(self._factories, name, factory)
 
     def add_encoder(self, encoder: Encoder) -> Callable[[], None]:
         """Let bodies of this protocol be derived again from a log; give what takes it back.
@@ -79,11 +143,24 @@ class Models:
         """
         if encoder.name in self._encoders:
             raise ValueError(f"there is an encoder for {encoder.name!r} already")
-        self._encoders[encoder.name] = encoder
+        return _put(self._encoders, encoder.name, encoder)
 
-        def undo() -> None:
-            if self._encoders.get(encoder.name) is encoder:
-                del self._encoders[encoder.name]
+    def add_protocol(self, protocol: WireProtocol) -> Callable[[], Awaitable[None]]:
+        """Let all endpoints of this protocol resolve; give what takes it back and closes their connections.
+
+        Raises:
+            ValueError: there is one of that name.
+        """
+        undo_encoder = self.add_encoder(protocol.encoder)
+        undo_protocol = _put(self._protocols, protocol.encoder.name, protocol)
+
+        async def undo() -> None:
+            undo_protocol()
+            undo_encoder()
+            for provider, (name, adapter) in list(self._connected.items()):
+                if name == protocol.encoder.name:
+                    del self._connected[provider]
+                    await adapter.aclose()
 
         return undo
 
@@ -93,11 +170,45 @@ class Models:
 
     def list(self) -> list[str]:
         """Give the names of the providers, sorted."""
-        return sorted(self._providers)
+        spoken = (name for name, known in self.catalogue.providers.items() if known.protocol in self._protocols)
+        return sorted({*self._factories, *spoken})
+
+    def key_variables(self) -> frozenset[str]:
+        """Give the environment variables that hold keys: what no tool's command may see."""
+        return key_variables(self.catalogue)
+
+
+def key_variables(catalogue: Catalogue) -> frozenset[str]:
+    """Give the environment variables that hold keys, or headers that may be keys."""
+    keys = {key_variable(name, known.key_env) for name, known in catalogue.providers.items()}
+    values = (value for known in catalogue.providers.values() for value in known.headers.values())
+    return frozenset(keys | {value.removeprefix("env:") for value in values if value.startswith("env:")})
+
+
+def _shaping(known: Provider, facts: ModelFacts) -> dict[str, Any]:
+    """Give the part of a request's configuration that the catalogue knows."""
+    dialect = in_camel_case({**known.dialect, **facts.dialect})
+    return {"dialect": dialect, **in_camel_case({**known.options, **facts.options})}
+
+
+def _with_options(route: Route, options: Mapping[str, Any]) -> Route:
+    from dataclasses import replace
+
+    return replace(route, config={**route.config, **options}) if options else route
+
+
+def _put(table: dict[str, Any], name: str, value: object) -> Callable[[], None]:
+    table[name] = value
+
+    def undo() -> None:
+        if table.get(name) is value:
+            del table[name]
+
+    return undo
 
 
 @plugin(provides=(Models,))
 async def models(ctx: Context) -> AsyncIterator[None]:
     """Gives models by name; providers add theirs."""
-    ctx.provide(Models, Models())
+    ctx.provide(Models, Models(Catalogue.load(ctx.config)))
     yield

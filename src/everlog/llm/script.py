@@ -120,6 +120,9 @@ class ScriptAdapter:
         """Give the canonical JSON of the request: nothing goes out."""
         return request.to_json()
 
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
     async def stream(self, request: Request, body: bytes) -> AsyncIterator[Delta]:
         """Give the next answer. Raises ModelFailure where the script says so, and when it has come to its end."""
         if self._next is None:

@@ -8,12 +8,13 @@ be asked. The service `Models` gives routes by name.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from everlog.kernel import Serial
 from everlog.llm.assembler import Assembler
+from everlog.llm.catalogue import ModelFacts, Provider
 from everlog.llm.failure import ModelFailure
 from everlog.llm.models import Models, ProviderUnavailable, UnknownModel
 from everlog.session.jsonvalue import JSONObject
@@ -35,14 +36,15 @@ __all__ = [
     "Retry",
     "Route",
     "UnknownModel",
+    "WireProtocol",
 ]
 
 
 class BlobReader(Protocol):
     """Gives the content of blobs."""
 
-    def read(self, blob: str) -> bytes:
-        """Give the bytes of the blob with this content hash. Raises KeyError when there is none."""
+    def get(self, blob: str) -> bytes:
+        """Give the bytes of the blob with this content hash. Raises LookupError when there is none."""
 
 
 class Encoder(Protocol):
@@ -69,6 +71,9 @@ class Encoder(Protocol):
 
 class Adapter(Encoder, Protocol):
     """One protocol, ready to be spoken with one endpoint."""
+
+    async def aclose(self) -> None:
+        """Close the connections that are kept. It may be used again afterwards."""
 
     def stream(self, request: Request, body: bytes) -> AsyncIterator[Delta]:
         """Send `body`, which `encode` gave for `request`, as it is, and give the answer as it comes.
@@ -116,6 +121,22 @@ class Route:
         if offered:
             header["tools_json"] = json_raw(offered)
         return RequestHeader(**header)
+
+
+def _no_defaults(config: JSONObject, facts: ModelFacts) -> JSONObject:
+    return {}
+
+
+@dataclass(frozen=True)
+class WireProtocol:
+    """A protocol that endpoints of the catalogue can name: what a plugin hands to `Models.add_protocol`."""
+
+    encoder: Encoder
+    """Its name is what `protocol = "…"` names."""
+    connect: Callable[[str, Provider, str | None, Mapping[str, str]], Adapter]
+    """Makes the adapter for an endpoint: of the provider's name, its table, its key and its headers."""
+    defaults: Callable[[JSONObject, ModelFacts], JSONObject] = _no_defaults
+    """Gives the options that this protocol needs and the configuration leaves open, by their neutral names."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,254 @@
+"""Repair passes: from the messages that a log holds to an order that every provider accepts.
+
+Each pass is a pure function from messages to messages that does one thing, and leaves sound messages as they
+are. They run in the order of `wire_order`, and the order matters: results are split apart before they are
+paired with calls; calls are paired before ids change, since an id is what pairs them; and names and arguments
+come last, since nothing else looks at them.
+
+A sound log needs none of this but the ids and the arguments. The rest is for logs of other programs, for
+compacted ones, and for sessions that change their provider.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from everlog.session.jsonvalue import decode, encode
+from everlog.session.messages import (
+    Block,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+    tool_message,
+    user_message,
+)
+
+NO_RESULT = "No result was recorded for this call."
+ORPHAN = "[A result that answers no call in view]"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a protocol demands of call ids and tool names: the characters that are allowed, and how many."""
+
+    id_pattern: re.Pattern[str] = re.compile(r"[A-Za-z0-9_-]{1,40}")
+    id_prefix: str = "call_"
+    """What the id that stands for an unfitting one begins with; hexadecimal digits follow."""
+    id_length: int = 29
+    name_pattern: re.Pattern[str] = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def wire_order(messages: Iterable[Message], offered: Collection[str], names: Names) -> list[Message]:
+    """Give the messages in a valid order: system first, then turns in which results follow their calls.
+
+    `offered` are the names of the request's tools: calls to them keep their name whatever its form.
+    """
+    ordered = system_first(messages)
+    ordered = without_unknown(ordered)
+    ordered = results_apart(ordered)
+    ordered = results_after_calls(ordered)
+    ordered = with_valid_ids(ordered, names)
+    ordered = with_valid_names(ordered, offered, names)
+    return with_object_arguments(ordered)
+
+
+def system_first(messages: Iterable[Message]) -> list[Message]:
+    """Put system messages before all others; the order is kept within both groups."""
+    held = list(messages)
+    if all(message.role != "system" for message in held[1:]):
+        return held
+    return sorted(held, key=lambda message: message.role != "system")
+
+
+def without_unknown(messages: Sequence[Message]) -> list[Message]:
+    """Leave out blocks that no provider understands, empty text, and messages in which nothing is left.
+
+    A call that is not the assistant's is such a block.
+    """
+    result = []
+    for message in messages:
+        kept = tuple(block for block in message.content if not _is_nothing(block, message.role))
+        if kept:
+            result.append(message if len(kept) == len(message.content) else _with_content(message, kept))
+    return result
+
+
+def _is_nothing(block: Block, role: str) -> bool:
+    match block:
+        case UnknownBlock():
+            return True
+        case Text():
+            return not block.text
+        case ToolCall():
+            return role != "assistant"
+        case _:
+            return False
+
+
+def results_apart(messages: Sequence[Message]) -> list[Message]:
+    """Give each result a message of its own, before whatever else its message holds."""
+    result: list[Message] = []
+    for message in messages:
+        found = [block for block in message.content if isinstance(block, ToolResult)]
+        if not found or len(message.content) == 1:
+            result.append(message)
+            continue
+        result += [_with_content(message, (block,), f"{message.id}:{at}") for at, block in enumerate(found)]
+        rest = tuple(block for block in message.content if not isinstance(block, ToolResult))
+        if rest:
+            result.append(_with_content(message, rest))
+    return result
+
+
+def results_after_calls(messages: Sequence[Message]) -> list[Message]:
+    """Put each result right after its call's message, in call order.
+
+    A result belongs to the latest unanswered call of its id before it. A call without a result gets one that says
+    so. A result without a call becomes an ordinary message where it stands, so that what it says is not lost.
+    """
+    answers, orphans = _paired(messages)
+    result: list[Message] = []
+    for at, message in enumerate(messages):
+        if message.result is None:
+            result.append(message)
+            for number, call in enumerate(message.calls):
+                result.append(answers.get((at, number)) or _missing(message, number, call))
+        elif at in orphans:
+            result.append(_as_text(message, message.result))
+    return result
+
+
+def _paired(messages: Sequence[Message]) -> tuple[dict[tuple[int, int], Message], set[int]]:
+    """Give the results by (index of the message, number of the call), and the indexes of those that have no call."""
+    waiting: dict[str, list[tuple[int, int]]] = {}
+    answers: dict[tuple[int, int], Message] = {}
+    orphans: set[int] = set()
+    for at, message in enumerate(messages):
+        for number, call in reversed(list(enumerate(message.calls))):
+            waiting.setdefault(call.id, []).append((at, number))
+        if message.result is not None:
+            open_calls = waiting.get(message.result.tool_call_id)
+            if open_calls:
+                answers[open_calls.pop()] = message
+            else:
+                orphans.add(at)
+    return answers, orphans
+
+
+def _missing(message: Message, number: int, call: ToolCall) -> Message:
+    return tool_message(call.id, NO_RESULT, is_error=True, id=f"{message.id}:{number}:missing")
+
+
+def _as_text(message: Message, result: ToolResult) -> Message:
+    return user_message([Text(text=ORPHAN), *result.content], id=message.id)
+
+
+def with_valid_ids(messages: Sequence[Message], names: Names) -> list[Message]:
+    """Make call ids fit the protocol, and unique in the whole request; results follow their calls.
+
+    An id that fits and was not used before stays as it is.
+    """
+    used: set[str] = set()
+    renamed: Iterator[str] = iter(())
+    result = []
+    for message in messages:
+        if message.calls:
+            ids = [_fitting(call.id, names, used) for call in message.calls]
+            renamed = iter(ids)
+            message = _with_ids(message, ids)
+        elif message.result is not None:
+            message = _answering(message, message.result, next(renamed))
+        result.append(message)
+    return result
+
+
+def _fitting(id: str, names: Names, used: set[str]) -> str:
+    """Give the id, or one made from it, that fits and is not used; and note it as used."""
+    fitting, again = id, 0
+    while fitting in used or not names.id_pattern.fullmatch(fitting):
+        digest = hashlib.sha256(f"{id}\0{again}".encode()).hexdigest()
+        fitting, again = (names.id_prefix + digest)[: names.id_length], again + 1
+    used.add(fitting)
+    return fitting
+
+
+def _with_ids(message: Message, ids: Sequence[str]) -> Message:
+    if [call.id for call in message.calls] == list(ids):
+        return message
+    fresh = iter(ids)
+    content = tuple(
+        ToolCall(id=next(fresh), name=block.name, arguments=block.arguments) if isinstance(block, ToolCall) else block
+        for block in message.content
+    )
+    return _with_content(message, content)
+
+
+def _answering(message: Message, result: ToolResult, call_id: str) -> Message:
+    if result.tool_call_id == call_id:
+        return message
+    block = ToolResult(tool_call_id=call_id, content=result.content, is_error=result.is_error)
+    return _with_content(message, (block,))
+
+
+def with_valid_names(messages: Sequence[Message], offered: Collection[str], names: Names) -> list[Message]:
+    """Make the names of calls to tools that do not exist fit the protocol: a model may ask for anything."""
+
+    def fits(name: str) -> bool:
+        return name in offered or names.name_pattern.fullmatch(name) is not None
+
+    def renamed(call: ToolCall) -> ToolCall:
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unknown"
+        return call if fits(call.name) else ToolCall(id=call.id, name=name, arguments=call.arguments)
+
+    return [_with_calls(m, [renamed(call) for call in m.calls]) if m.calls else m for m in messages]
+
+
+def with_object_arguments(messages: Sequence[Message]) -> list[Message]:
+    """Make arguments that are not a JSON object into one; text that is one stays byte for byte."""
+
+    def mended(call: ToolCall) -> ToolCall:
+        arguments = object_arguments(call.arguments)
+        return call if arguments == call.arguments else ToolCall(id=call.id, name=call.name, arguments=arguments)
+
+    return [_with_calls(m, [mended(call) for call in m.calls]) if m.calls else m for m in messages]
+
+
+def object_arguments(raw: str) -> str:
+    """Give arguments as the text of a JSON object: blank is an empty one; other text stands under one key."""
+    if not raw.strip():
+        return "{}"
+    try:
+        is_object = isinstance(decode(raw), dict)
+    except ValueError:
+        is_object = False
+    return raw if is_object else encode({"invalid_arguments": raw}).decode()
+
+
+def _with_calls(message: Message, calls: Sequence[ToolCall]) -> Message:
+    if all(new is old for new, old in zip(calls, message.calls, strict=True)):
+        return message
+    fresh = iter(calls)
+    return _with_content(message, tuple(next(fresh) if isinstance(b, ToolCall) else b for b in message.content))
+
+
+def _with_content(message: Message, content: tuple[Block, ...], id: str | None = None) -> Message:
+    return Message(id=id or message.id, role=message.role, content=content, source=message.source)
+
+
+def without_reasoning(message: Message) -> Message | None:
+    """Give the message without its reasoning, or None when nothing is left."""
+    kept = tuple(block for block in message.content if not isinstance(block, Reasoning))
+    if len(kept) == len(message.content):
+        return message
+    return _with_content(message, kept) if kept else None
+
+
+def result_text(result: ToolResult) -> str:
+    """Give the text of a result's content, its blocks on lines of their own."""
+    return "\n".join(block.text for block in result.content if isinstance(block, Text))
