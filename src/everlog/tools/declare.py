@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from everlog.session.messages import Text
 from everlog.session.views import View
 from everlog.tools.schema import Signature, read_signature
 from everlog.tools.seam import Arguments, Effects, Probe, Tool, ToolContext, ToolFailure, ToolOutput, output
+from everlog.tools.threads import in_thread
 
 Function = Callable[..., object]
 
@@ -85,7 +85,7 @@ async def _invoke(function: Function, signature: Signature, context: ToolContext
         arguments = {**arguments, signature.context: context}
     if inspect.iscoroutinefunction(function):
         return as_output(await function(**arguments))
-    return as_output(await asyncio.to_thread(function, **arguments))
+    return as_output(await in_thread(functools.partial(function, **arguments), context.cancelled))
 
 
 def as_output(value: object) -> ToolOutput:

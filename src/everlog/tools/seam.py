@@ -99,6 +99,10 @@ def _record_nothing(payload: View) -> None:
     raise RuntimeError("this call runs outside a session; there is no log to record in")
 
 
+async def _nothing_to_flush() -> None:
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """What a running call may use. A tool names it as a parameter of this type; the model never sees it.
@@ -111,6 +115,7 @@ class ToolContext:
         blobs: where large output goes; None where nothing keeps blobs.
         cancelled: set when the call is to stop. Only a function that is not async needs to look at it.
         record: appends a log-only payload to the session (a `TodoWrite`); safe from any thread.
+        flush: returns when everything appended so far is durable.
     """
 
     cwd: Path
@@ -120,6 +125,7 @@ class ToolContext:
     blobs: Blobs | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     record: Callable[[View], None] = _record_nothing
+    flush: Callable[[], Awaitable[None]] = _nothing_to_flush
 
 
 Probe: TypeAlias = Callable[[ToolContext, JSONObject], Verdict]

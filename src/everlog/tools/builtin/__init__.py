@@ -1,1 +1,13 @@
-"""The tools that ship, one per file."""
+"""The tools that ship, one to a file."""
+
+from everlog.tools.builtin.bash import bash
+from everlog.tools.builtin.edit import edit
+from everlog.tools.builtin.glob import glob
+from everlog.tools.builtin.grep import grep
+from everlog.tools.builtin.read import read
+from everlog.tools.builtin.todo_write import todo_write
+from everlog.tools.builtin.write import write
+
+BUILTIN = (bash, edit, glob, grep, read, todo_write, write)
+
+__all__ = ["BUILTIN", "bash", "edit", "glob", "grep", "read", "todo_write", "write"]

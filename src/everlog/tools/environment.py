@@ -1,0 +1,42 @@
+"""Secrets in the environment: kept from the commands that tools run, and taken out of what tools give."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+
+_SECRET_NAME = re.compile(
+    r"(^|_)(API_?KEY|APIKEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET|SECRETS|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|DSN)"
+    r"(_|$|[0-9])|(SECRET|TOKEN|PASSWORD)",
+    re.IGNORECASE,
+)
+_HARMLESS = frozenset({"TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK"})
+MIN_LENGTH = 8
+"""Shorter values are not looked for in texts: they would be found where no secret is."""
+
+
+def is_secret(name: str) -> bool:
+    """Tell by its name whether an environment variable holds a secret."""
+    return name not in _HARMLESS and _SECRET_NAME.search(name) is not None
+
+
+def secrets_of(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Give the variables that hold secrets: by a telling name, or by the value of one that has such a name."""
+    told = {name: value for name, value in environ.items() if is_secret(name) and value}
+    values = {value for value in told.values() if len(value) >= MIN_LENGTH}
+    return told | {name: value for name, value in environ.items() if value in values}
+
+
+def without_secrets(environ: Mapping[str, str] = os.environ, keep: Collection[str] = ()) -> dict[str, str]:
+    """Give the environment for a command; `keep` names secrets that commands may have all the same."""
+    held = secrets_of(environ)
+    return {name: value for name, value in environ.items() if name in keep or name not in held}
+
+
+def redacted(text: str, secrets: Mapping[str, str]) -> str:
+    """Take the values of secrets out of a text, longest first, and say which were there."""
+    for name, value in sorted(secrets.items(), key=lambda item: -len(item[1])):
+        if len(value) >= MIN_LENGTH and value in text:
+            text = text.replace(value, f"[value of {name} removed]")
+    return text

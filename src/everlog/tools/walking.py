@@ -1,0 +1,104 @@
+"""Walking a folder as Git sees it: what .gitignore leaves out is left out, and symlinks are not followed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from everlog.tools.seam import ToolFailure
+
+MAX_IGNORE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class _Ignore:
+    """The rules of one file, which hold below its folder."""
+
+    folder: str
+    spec: GitIgnoreSpec
+
+
+def files_below(root: Path, stop: threading.Event | None = None) -> Iterator[str]:
+    """Give the regular files below a folder, sorted, as relative paths with slashes.
+
+    Left out are `.git`, what .gitignore files there and above up to the repository's root leave out, what
+    `.git/info/exclude` leaves out, and everything that is neither a folder nor a regular file. Raises ToolFailure
+    when `stop` is set.
+    """
+    yield from _walk(str(root), str(root), _above(root), stop)
+
+
+def _walk(folder: str, root: str, ignores: list[_Ignore], stop: threading.Event | None) -> Iterator[str]:
+    if stop is not None and stop.is_set():
+        raise ToolFailure("The search was stopped.", code="TOOL_CANCELLED")
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    ignores = ignores + _rules_of(os.path.join(folder, ".gitignore"), folder)
+    for entry in entries:
+        try:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name == ".git" or _ignored(entry.path, is_folder, ignores):
+                continue
+            if is_folder:
+                yield from _walk(entry.path, root, ignores, stop)
+            elif entry.is_file(follow_symlinks=False):
+                yield os.path.relpath(entry.path, root).replace(os.sep, "/")
+        except OSError:
+            continue
+
+
+def _ignored(path: str, is_folder: bool, ignores: list[_Ignore]) -> bool:
+    """Tell whether the rules leave a path out: the innermost file that says anything of it decides."""
+    for ignore in reversed(ignores):
+        relative = os.path.relpath(path, ignore.folder).replace(os.sep, "/")
+        found = ignore.spec.check_file(relative + "/" if is_folder else relative).include
+        if found is not None:
+            return found
+    return False
+
+
+def _rules_of(file: str, folder: str) -> list[_Ignore]:
+    try:
+        if not os.path.isfile(file) or os.path.getsize(file) > MAX_IGNORE_BYTES:
+            return []
+        with open(file, encoding="utf-8", errors="surrogateescape") as lines:
+            return [_Ignore(folder, GitIgnoreSpec.from_lines(_patterns(lines.read())))]
+    except OSError:
+        return []
+
+
+def _patterns(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            continue  # Git passes over a pattern that it cannot read, too
+        yield line
+
+
+def _above(root: Path) -> list[_Ignore]:
+    """Give the rules from the repository's root down to the folder above; none where there is no repository."""
+    above = [root, *root.parents]
+    repository = next((folder for folder in above if (folder / ".git").exists()), None)
+    if repository is None:
+        return []
+    ignores = _rules_of(str(repository / ".git" / "info" / "exclude"), str(repository))
+    for folder in reversed(above[1 : above.index(repository) + 1]):
+        ignores += _rules_of(str(folder / ".gitignore"), str(folder))
+    # A folder that is asked for by name is searched, even when the rules above leave it out.
+    return [] if _left_out(root, repository, ignores) else ignores
+
+
+def _left_out(root: Path, repository: Path, ignores: list[_Ignore]) -> bool:
+    return root != repository and any(
+        _ignored(str(folder), True, ignores)
+        for folder in (root, *root.parents)
+        if folder.is_relative_to(repository) and folder != repository
+    )

@@ -1,0 +1,121 @@
+"""bash: output, status, time, and that nothing is left running."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tests.tools.workshop import Workshop, call, code, text
+
+from everlog.tools.builtin import bash as module
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0] != "Z"
+
+
+def ended(path: Path) -> bool:
+    """Whether the process whose id stands in a file has ended, after a moment of patience."""
+    pid = int(path.read_text())
+    for _ in range(100):
+        if not is_running(pid):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+async def appears(path: Path) -> None:
+    for _ in range(500):
+        if path.exists() and path.read_text().strip():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{path} did not appear")
+
+
+async def test_bash_gives_output_of_both_kinds_in_order(shop: Workshop, workspace: Path) -> None:
+    result = await shop.one("bash", command="echo a; echo b >&2; echo c; pwd")
+    assert text(result) == f"a\nb\nc\n{workspace}"
+    assert result.meta == {"exitStatus": 0, "bytes": len(text(result)) + 1}
+
+
+async def test_bash_says_how_a_command_ended(shop: Workshop) -> None:
+    failed = await shop.one("bash", command="echo no; exit 3")
+    assert (code(failed), text(failed)) == ("COMMAND_FAILED", "no\n[exit status 3]")
+    killed = await shop.one("bash", command="kill -9 $$")
+    assert "[ended by signal 9]" in text(killed)
+    assert text(await shop.one("bash", command="true")) == "[no output]"
+
+
+async def test_bash_has_no_input_to_wait_for(shop: Workshop) -> None:
+    assert text(await shop.one("bash", command="cat; read x; echo end")) == "end"
+
+
+async def test_bash_ends_a_command_that_takes_too_long_with_all_it_started(shop: Workshop, workspace: Path) -> None:
+    command = (
+        "trap '' TERM; echo begun; (trap '' TERM; echo $BASHPID > inner; sleep 60 & wait; sleep 60) & wait; sleep 60"
+    )
+    result = await shop.one("bash", command=command, timeout=0.5)
+    assert code(result) == "TOOL_TIMEOUT"
+    assert "begun" in text(result)
+    assert ended(workspace / "inner")
+
+
+async def test_bash_ends_the_command_when_the_call_is_cancelled(shop: Workshop, workspace: Path) -> None:
+    command = call("bash", command="echo begun; echo $$ > pid; sleep 60")
+    shop.open_step(command)
+    working = asyncio.create_task(shop.tools.answer([command], shop.bench))
+    await appears(workspace / "pid")
+    working.cancel()
+    await asyncio.wait({working})
+    (result,) = shop.results()
+    assert code(result) == "TOOL_CANCELLED"
+    assert text(result).startswith("begun\n[cancelled")
+    assert ended(workspace / "pid")
+
+
+@pytest.mark.parametrize("leave", ["", "setsid "])
+async def test_bash_does_not_wait_for_what_forks_and_leaves_and_ends_it(
+    shop: Workshop, workspace: Path, leave: str
+) -> None:
+    result = await shop.one("bash", command=f"{leave}sleep 60 & echo $! > pid; echo done")
+    assert text(result).startswith("done")
+    assert ended(workspace / "pid")
+
+
+async def test_bash_keeps_head_and_tail_of_long_output_and_the_whole_in_a_blob(shop: Workshop) -> None:
+    told = text(await shop.one("bash", command="seq 1 100000"))
+    assert told.startswith("1\n2\n")
+    assert told.endswith("99999\n100000")
+    assert "bytes cut; read `blob:" in told
+    assert len(told) < 31_000
+    (whole,) = shop.blobs.kept.values()
+    assert whole == "".join(f"{n}\n" for n in range(1, 100_001)).encode()
+
+
+async def test_bash_ends_a_command_that_writes_without_end(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setattr(sys.modules["everlog.tools.builtin.bash"], "MAX_OUTPUT_BYTES", 1_000_000)
+    result = await shop.one("bash", command="yes")
+    assert code(result) == "TOOL_TIMEOUT"
+    assert "wrote more than 1,000,000 bytes" in text(result)
+    assert module.name == "bash"
+
+
+async def test_output_that_is_not_text_is_made_safe(shop: Workshop) -> None:
+    assert text(await shop.one("bash", command=r"printf '\xff\x00\xf0\x9f\x98'")) == "\ufffd\0\ufffd"
+
+
+async def test_commands_do_not_see_secrets(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "COPY_OF_IT"):
+        monkeypatch.setenv(name, "sk-very-secret-value")
+    monkeypatch.setenv("HARMLESS", "yes")
+    told = text(await shop.one("bash", command="env"))
+    assert "sk-very-secret-value" not in told
+    assert "HARMLESS=yes" in told
