@@ -12,7 +12,7 @@ from everlog.cli.outcome import Outcome
 from everlog.cli.output import counted
 from everlog.cli.plain import harmless, one_line
 from everlog.cli.telling import preview, told_arguments, told_failure, told_text, told_usage
-from everlog.session.event import Event
+from everlog.session.event import Event, Replace
 from everlog.session.messages import Message, PluginSource, ToolResult
 from everlog.session.payloads import (
     AssistantAttempt,
@@ -60,7 +60,9 @@ class Terminal:
         self.line(f"turn {outcome.turn} {outcome.told}  {steps}  {usage}  session {outcome.session}", "dim")
 
     def tell(self, event: Event) -> None:
-        """Tell one event; most types say nothing to a person."""
+        """Tell one event; most types, and what only changes the model's view, say nothing to a person."""
+        if isinstance(event.surface_op, Replace):
+            return
         match event.data:
             case AssistantChunk():
                 self._stream(event)

@@ -2,3 +2,21 @@
 
 Views are imported by `everlog.cli.show` when they are asked for. They read projections and hold nothing.
 """
+
+VIEWS = (
+    "transcript",
+    "messages",
+    "steps",
+    "log",
+    "header",
+    "surface",
+    "context",
+    "inbox",
+    "usage",
+    "todos",
+    "title",
+    "approvals",
+    "timeline",
+    "lineage",
+    "stream",
+)
