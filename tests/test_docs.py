@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import everlog.kernel
+from everlog.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -58,3 +59,9 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
 def test_the_plugin_guide_names_every_public_name_of_the_kernel() -> None:
     guide = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
     assert [name for name in everlog.kernel.__all__ if not re.search(rf"\b{name}\b", guide)] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_every_command_is_in_the_readme(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert [command for command in COMMANDS if f"`everlog {command}" not in text] == []

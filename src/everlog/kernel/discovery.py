@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
@@ -74,9 +75,9 @@ def _candidates(table: PluginsTable) -> Iterator[_Candidate]:
     installed = {point.name for point in points}
     for name in table.enable:
         if ":" in name:
-            yield _Candidate(name, name, lambda name=name: _imported(name), named=True)  # type: ignore[misc]
+            yield _Candidate(name, name, partial(_imported, name), named=True)
         elif name not in installed:
-            yield _Candidate(name, "", lambda name=name: _not_installed(name, installed))  # type: ignore[misc]
+            yield _Candidate(name, "", partial(_not_installed, name, installed))
     for name in table.disable:
         if name not in installed and name not in table.enable:
             yield _Candidate(name, "", lambda: None)

@@ -9,6 +9,7 @@ from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar
 
+from everlog.errors import EverlogError
 from everlog.kernel.config import Config
 from everlog.kernel.context import Context
 from everlog.kernel.errors import PluginInvalid, ServiceMissing
@@ -183,11 +184,12 @@ class Kernel:
         if not life.stopping.is_set():
             error = error or PluginInvalid(name, "ended by itself")
             life.status, life.failure = Status.FAILED, reason_of(error)
-            logger.error("plugin %s failed: %s", name, life.failure, exc_info=error)
+            logger.error("plugin %s failed: %s", name, life.failure, exc_info=_unless_told(error))
         else:
             life.status = Status.PENDING
             if isinstance(error, Exception):
-                logger.error("plugin %s did not stop cleanly: %s", name, reason_of(error), exc_info=error)
+                told = reason_of(error)
+                logger.error("plugin %s did not stop cleanly: %s", name, told, exc_info=_unless_told(error))
         life.task = None
         self._advance()
 
@@ -211,3 +213,8 @@ class Kernel:
         for life in self._lives:
             if life.task and life.in_transition:
                 life.task.cancel()
+
+
+def _unless_told(error: BaseException) -> BaseException | None:
+    """An error whose traceback is worth a look: one of Everlog's own says all in its line."""
+    return None if isinstance(error, EverlogError) else error
