@@ -1,4 +1,4 @@
-"""The transaction of a compaction: start, summary request, summary, replacement, end; or start and an end with an error.
+"""The transaction of a compaction: start, summary request, summary, replacement, end; or start and an error.
 
 The surface changes in one event, the replacement, and only when there is a summary that is smaller than what it
 stands for. Whatever goes wrong before leaves the surface as it was, and the lock is always released.
@@ -9,20 +9,21 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from everlog.compaction.estimator import estimate
 from everlog.compaction.plan import Cut, Prune
 from everlog.errors import EverlogError
 from everlog.session.event import Replace
+from everlog.session.jsonvalue import decode
 from everlog.session.live import Session
-from everlog.session.messages import Message, PluginSource, Text, new_id, tool_message
+from everlog.session.messages import Message, PluginSource, Text, new_id
 from everlog.session.payloads import (
     CompactionEnd,
     CompactionPrune,
     CompactionStart,
     CompactionSummary,
     Range,
-    ToolResultEvent,
     Usage,
 )
 from everlog.session.views import json_raw
@@ -68,12 +69,7 @@ class Summary:
 
 
 def prune(session: Session, what: Prune, compaction_id: str | None = None) -> None:
-    """Shorten one result in the view; its call, its error and its meta stay as they are."""
-    old = session.events[what.seq].data
-    assert isinstance(old, ToolResultEvent)
-    result = old.message.result
-    assert result is not None
-    message = tool_message(result.tool_call_id, what.text, result.is_error, old.message.id)
+    """Shorten one result in the view: only the content of its block changes."""
     session.append(
         CompactionPrune(
             compaction_id=compaction_id,
@@ -82,22 +78,9 @@ def prune(session: Session, what: Prune, compaction_id: str | None = None) -> No
             shadowed_tokens=what.tokens,
         )
     )
-    data = old.value()
-    content = message.value()["content"]
-    stored = data["message"]
-    assert isinstance(stored, dict)
-    session.append_json(
-        "tool/result",
-        {**data, "message": {**stored, "content": _with_text(stored["content"], content)}},
-        Replace(what.seq, what.seq),
-        [what.seq],
-    )
-
-
-def _with_text(old: object, new: object) -> object:
-    """Give the old result block with the content of the new one, so that every other key of it stays."""
-    assert isinstance(old, list) and isinstance(new, list)
-    return [{**old[0], "content": new[0]["content"]}]
+    data: Any = decode(session.events[what.seq].data_json)
+    data["message"]["content"][0]["content"] = [{"type": "text", "text": what.text}]
+    session.append_json("tool/result", data, Replace(what.seq, what.seq), [what.seq])
 
 
 async def compact(
