@@ -27,6 +27,16 @@ if TYPE_CHECKING:
         Vocabulary,
     )
     from everlog.session.jsonvalue import to_json
+    from everlog.store import (
+        DurableSession,
+        LeaseLost,
+        SessionBusy,
+        SessionNotFound,
+        Store,
+        StoreError,
+        WriteFailed,
+        open_store,
+    )
 
 __version__ = "0.1.0"
 
@@ -47,25 +57,41 @@ _HOME: dict[str, str] = {
     "SessionCorrupt": "everlog.session",
     "Vocabulary": "everlog.session",
     "to_json": "everlog.session.jsonvalue",
+    "DurableSession": "everlog.store",
+    "LeaseLost": "everlog.store",
+    "SessionBusy": "everlog.store",
+    "SessionNotFound": "everlog.store",
+    "Store": "everlog.store",
+    "StoreError": "everlog.store",
+    "WriteFailed": "everlog.store",
+    "open_store": "everlog.store",
 }
 """Public name -> module that defines it."""
 
 __all__ = [
     "CORE",
     "AppendRefused",
+    "DurableSession",
     "Event",
     "EventType",
     "EverlogError",
     "ForkRefused",
     "FormatUnsupported",
     "Header",
+    "LeaseLost",
     "Message",
     "Recording",
     "Replace",
     "RuleViolation",
     "Session",
+    "SessionBusy",
     "SessionCorrupt",
+    "SessionNotFound",
+    "Store",
+    "StoreError",
     "Vocabulary",
+    "WriteFailed",
+    "open_store",
     "to_json",
 ]
 

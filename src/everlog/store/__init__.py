@@ -1,4 +1,38 @@
-"""Makes sessions durable: a synchronous core with one writer thread per store, and an async face on it.
+"""Durable sessions: stores that keep them, one interface chosen by URL, and what works on stored logs.
 
-Imports `kernel` and `session`.
+Imports `kernel` and `session` only.
 """
+
+from everlog.store.seam import (
+    BatchRefused,
+    BlobMissing,
+    DurableSession,
+    LeaseLost,
+    SessionBusy,
+    SessionExists,
+    SessionNotFound,
+    Store,
+    StoredRecording,
+    StoreError,
+    UnknownEvents,
+    WriteFailed,
+)
+from everlog.store.urls import add_scheme, default_url, open_store
+
+__all__ = [
+    "BatchRefused",
+    "BlobMissing",
+    "DurableSession",
+    "LeaseLost",
+    "SessionBusy",
+    "SessionExists",
+    "SessionNotFound",
+    "Store",
+    "StoreError",
+    "StoredRecording",
+    "UnknownEvents",
+    "WriteFailed",
+    "add_scheme",
+    "default_url",
+    "open_store",
+]

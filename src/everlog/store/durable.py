@@ -1,0 +1,221 @@
+"""The durable session: a session whose events are written behind it, and that can say when they are safe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
+
+from everlog.session.event import Event
+from everlog.session.fork import fork
+from everlog.session.header import Header
+from everlog.session.live import Clock, Session, SurfaceArgument
+from everlog.session.restoring import save
+from everlog.session.vocabulary import CORE, Vocabulary
+from everlog.store.backend import Torn
+from everlog.store.errors import BatchRefused, LeaseLost, StoreError, WriteFailed
+from everlog.store.pen import Pen
+
+CHECKPOINT_EVERY = 1024
+"""After so many events a checkpoint is kept at the end of a turn."""
+_CHECKPOINT_AT_LATEST = 8 * CHECKPOINT_EVERY
+"""After so many, also within a turn."""
+
+_CHECKPOINT_WORTH = 128
+"""Fewer events than this are read again as fast as a checkpoint."""
+
+Trouble: TypeAlias = "WriteFailed | LeaseLost | BatchRefused | None"
+
+
+class Blobs(Protocol):
+    """Where large or binary content goes, by its content hash; the log keeps only the hash."""
+
+    def put(self, data: bytes) -> str:
+        """Keep the bytes, and give their SHA-256; the next flush makes them durable."""
+        ...
+
+    def get(self, blob: str) -> bytes:
+        """Give the bytes of a hash. Raises BlobMissing, a LookupError, when there are none."""
+        ...
+
+    def read(self, blob: str) -> bytes:
+        """Do what `get` does."""
+        ...
+
+
+class DurableSession(Session):
+    """A session of a store, held for writing. Made by `Store.create`, `Store.open` and `Store.fork`.
+
+    Appending does no I/O: events are written behind, in batches. It belongs to the event loop that opened it.
+    An async context manager: leaving it flushes and gives the session back.
+
+    Attributes:
+        parent_running: for a new fork, whether another process held the parent, of which what was stored is here.
+    """
+
+    parent_running: bool = False
+
+    def __init__(self, header: Header, vocabulary: Vocabulary = CORE, clock: Clock | None = None) -> None:
+        """Only for the store, which attaches the pen once the stored events are in."""
+        super().__init__(header, vocabulary, clock)
+        self._pen: Pen | None = None
+        self._reloaded = False
+        self._gone: Exception | None = None
+        self._covered = 0
+        self._trouble_observers: list[Callable[[Trouble], None]] = []
+
+    def _attach(self, pen: Pen, blobs: Blobs, release: Callable[[], Awaitable[None]], covered: int) -> None:
+        """Write through a pen from now on; a checkpoint covers the first `covered` events."""
+        self._pen = pen
+        self._blobs = blobs
+        self._release = release
+        self._torn = pen.lease.torn
+        self._covered = covered
+
+    def _append(
+        self, type: str, data: bytes, surface: SurfaceArgument, sources: Sequence[int] | None, ignorable: bool
+    ) -> Event:
+        if self._gone is not None:
+            raise self._gone
+        if self._reloaded:
+            self._end_reload(type, data, surface, sources, ignorable)
+        return super()._append(type, data, surface, sources, ignorable)
+
+    def _end_reload(self, *first: Any) -> None:
+        """Put a session/end-seed before the first append after a reload, unless the log ends in one.
+
+        The append is tried on a copy before, so that one that is refused leaves no trace.
+        """
+        if self.ledger.last_type != "session/end-seed":
+            fork(self, open_turn="close", clock=self._clock)._append(*first)
+            super()._append("session/end-seed", b"{}", None, None, False)
+        self._reloaded = False
+
+    def _take_in(self, event: Event, data: Any) -> None:
+        super()._take_in(event, data)
+        pen = self._pen
+        if pen is None:
+            return
+        pen.write(event)
+        since = event.seq - self._covered
+        if since >= CHECKPOINT_EVERY and (event.type == "turn/end" or since >= _CHECKPOINT_AT_LATEST):
+            self.keep_checkpoint()
+
+    def keep_checkpoint(self) -> None:
+        """Have what this session knows kept beside its log, so that the next open need not read it again."""
+        self._covered = self.next_seq
+        if self.next_seq:
+            self._writing.keep(save(self))
+
+    @property
+    def _writing(self) -> Pen:
+        if self._pen is None:
+            raise StoreError(f"session {self.id} is closed; open it again")
+        return self._pen
+
+    @property
+    def blobs(self) -> Blobs:
+        """Give the blobs of the store."""
+        return self._blobs
+
+    @property
+    def torn(self) -> Torn | None:
+        """Give what was set aside from the end of the log when it was opened, or None."""
+        return self._torn
+
+    @property
+    def durable_seq(self) -> int:
+        """Give the seq before which everything is known to survive a loss of power."""
+        return self._writing.durable
+
+    @property
+    def trouble(self) -> Trouble:
+        """Give why events are not being stored; None when all is well."""
+        return None if self._pen is None else self._pen.lost or self._pen.failure
+
+    def observe_trouble(self, observer: Callable[[Trouble], None]) -> Callable[[], None]:
+        """Call `observer` when writing begins to fail, and with None when all is stored again; give what ends that.
+
+        After a `LeaseLost` or a `BatchRefused`, which no new try can mend, nothing more comes.
+        """
+        self._trouble_observers.append(observer)
+
+        def undo() -> None:
+            if observer in self._trouble_observers:
+                self._trouble_observers.remove(observer)
+
+        return undo
+
+    def _tell_trouble(self) -> None:
+        """Pass on what the pen met; on the session's own thread."""
+        trouble = self.trouble
+        if isinstance(trouble, LeaseLost | BatchRefused):
+            self._gone = trouble
+        for observer in tuple(self._trouble_observers):
+            observer(trouble)
+
+    async def flush(self) -> None:
+        """Return when everything appended so far, and every blob, is durable: synced to the disk.
+
+        Raises:
+            WriteFailed: a try to write it failed. The events are kept and will be tried again.
+            LeaseLost: another writer took the session over.
+        """
+        await self._flush(patient=False)
+
+    async def when_durable(self) -> None:
+        """Return when everything appended so far is durable, however often writing it fails before. Cancellable.
+
+        Raises:
+            LeaseLost: another writer took the session over.
+        """
+        await self._flush(patient=True)
+
+    async def _flush(self, *, patient: bool) -> None:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def settle(error: BaseException | None) -> None:
+            if done.done():
+                return
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+
+        self._writing.flush(self.next_seq, lambda error: loop.call_soon_threadsafe(settle, error), patient)
+        await done
+
+    async def close(self) -> None:
+        """Make everything durable, and give the session back. A second call does nothing.
+
+        Raises:
+            WriteFailed: it could not be made durable; the session stays open, and keeps its events.
+        """
+        pen = self._pen
+        if pen is None:
+            return
+        if pen.lost is None:
+            if self.next_seq - self._covered >= _CHECKPOINT_WORTH:
+                self.keep_checkpoint()
+            await self.flush()
+        await self._end()
+
+    async def abandon(self) -> None:
+        """Give the session back at once. Events that are not stored yet are lost, as if the process ended here."""
+        if self._pen is not None:
+            await self._end()
+
+    async def _end(self) -> None:
+        await self._release()
+        self._pen = None
+        self._gone = self._gone or StoreError(f"session {self.id} is closed; open it again to append")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,129 @@
+"""What can go wrong between a session and its store. Each error carries its facts and says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from everlog.errors import EverlogError
+from everlog.session.errors import FormatUnsupported
+
+
+class StoreError(EverlogError):
+    """The store itself cannot do what was asked: a bad URL, a missing folder, a missing package."""
+
+
+class SessionNotFound(EverlogError):
+    """No session has this id.
+
+    Attributes:
+        session: the id that was asked for.
+        trashed: whether the session lies in the trash, from where it can be restored.
+    """
+
+    def __init__(self, session: str, trashed: bool = False) -> None:
+        if trashed:
+            said = f"session {session} is in the trash; bring it back with `everlog delete {session} --undo`"
+        else:
+            said = f"no session {session}; `everlog sessions` lists those there are"
+        super().__init__(said)
+        self.session = session
+        self.trashed = trashed
+
+
+class SessionExists(EverlogError):
+    """A session with this id is in the store, or in its trash, already."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(f"a session {session} exists already in this store; ids are unique")
+        self.session = session
+
+
+class SessionBusy(EverlogError):
+    """Another writer holds the session.
+
+    Attributes:
+        session: the id of the session.
+        holder: who holds it, like `pid 4711 on myhost since 12:30:05`.
+    """
+
+    def __init__(self, session: str, holder: str) -> None:
+        super().__init__(f"session {session} is busy, held by {holder}; end that one first, or fork the session")
+        self.session = session
+        self.holder = holder
+
+
+class LeaseLost(EverlogError):
+    """This writer held the session once and another took it over; nothing more can be written from here."""
+
+    def __init__(self, session: str, reason: str) -> None:
+        super().__init__(f"session {session}: the right to write it was lost: {reason}; open it again to go on")
+        self.session = session
+        self.reason = reason
+
+
+class WriteFailed(EverlogError):
+    """A write did not reach the store. Its events are kept and tried again until they do.
+
+    Attributes:
+        session: the id of the session.
+        pending: how many of its events wait.
+        cause: the error underneath.
+    """
+
+    def __init__(self, session: str, pending: int, cause: BaseException) -> None:
+        super().__init__(f"session {session}: {pending} events wait to be stored: {_said(cause)}; will be tried again")
+        self.session = session
+        self.pending = pending
+        self.cause = cause
+
+
+class BatchRefused(EverlogError):
+    """A batch that does not follow what is stored; nothing of it was written.
+
+    Attributes:
+        first_seq: the seq of its first event.
+        next_seq: the seq that the store expects.
+    """
+
+    def __init__(self, session: str, first_seq: int, next_seq: int, reason: str = "") -> None:
+        why = reason or f"it begins at seq {first_seq}, the stored log goes on at {next_seq}"
+        super().__init__(f"session {session}: a batch was refused: {why}")
+        self.session = session
+        self.first_seq = first_seq
+        self.next_seq = next_seq
+
+
+class UnknownEvents(FormatUnsupported):
+    """A session that holds events of types that this build does not know, and that may not be skipped.
+
+    Attributes:
+        types: their names.
+    """
+
+    def __init__(self, session: str, types: Sequence[str]) -> None:
+        names = ", ".join(types)
+        EverlogError.__init__(
+            self,
+            f"session {session} holds events of a newer version or of a plugin that is not installed: {names};"
+            " it can be shown, verified and exported, but not gone on with",
+        )
+        self.found = names
+        self.types = tuple(types)
+
+
+class BlobMissing(EverlogError, KeyError):
+    """No blob has this hash.
+
+    Attributes:
+        hash: the content hash that was asked for.
+    """
+
+    def __init__(self, hash: str) -> None:
+        super().__init__(f"no blob {hash} in this store; `everlog store check` tells what is missing")
+        self.hash = hash
+
+    __str__ = Exception.__str__
+
+
+def _said(cause: BaseException) -> str:
+    return str(cause) or type(cause).__name__

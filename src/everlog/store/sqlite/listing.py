@@ -1,0 +1,50 @@
+"""A page of the sessions, from an index."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from zlib import crc32
+
+from everlog.session.header import read_header
+from everlog.store.backend import Summary
+
+_PAGE = """
+SELECT id, header, header_sum, next_seq, used, used_at, title, preview, trashed_at FROM session
+WHERE id IS NOT NULL AND (trashed_at IS NOT NULL) = ? AND used < ? ORDER BY used DESC LIMIT ?
+"""
+_NO_END = (1 << 63) - 1
+
+
+def page(
+    connection: sqlite3.Connection, limit: int, after: str | None, trashed: bool, holder: Callable[[str], str | None]
+) -> list[Summary]:
+    """Give a page; `holder` tells who holds a session."""
+    rows = connection.execute(_PAGE, (trashed, int(after) if after else _NO_END, limit)).fetchall()
+    return [_summary(row, holder(row[0])) for row in rows]
+
+
+def _summary(row: sqlite3.Row, holder: str | None) -> Summary:
+    id, own, checksum, events, used, used_at, title, preview, trashed_at = row
+    try:
+        if crc32(own) != checksum:
+            raise ValueError("its checksum does not match its bytes")
+        header = read_header(own)
+    except (TypeError, ValueError) as error:
+        damage = f"its header is damaged: {error}"
+        return Summary(id, 0, used_at, events, title, trashed_at=trashed_at, damage=damage, cursor=str(used))
+    return Summary(
+        id=id,
+        created_at=header.created_at,
+        updated_at=used_at,
+        events=events,
+        title=title,
+        preview=preview,
+        cwd=header.cwd,
+        parent_session=header.parent_session,
+        origin=header.origin,
+        delegation_depth=header.delegation_depth,
+        holder=holder,
+        trashed_at=trashed_at,
+        cursor=str(used),
+    )

@@ -1,0 +1,164 @@
+"""The tables, how a connection is made, and how an older database becomes a newer one."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from everlog.session.errors import FormatUnsupported
+from everlog.store.errors import StoreError
+from everlog.store.oslock import wait_for
+
+VERSION = 1
+APPLICATION_ID = 0x65766C67  # "evlg"; says in the file's header whose it is
+_BUSY_MS = 30_000
+
+SEQ_BITS = 32
+"""An event's key is its session's key times two to this, plus its seq: one B-tree holds each log in order."""
+
+TABLES = """
+CREATE TABLE session (
+    key INTEGER PRIMARY KEY,
+    id TEXT UNIQUE,
+    header BLOB NOT NULL,
+    header_sum INTEGER NOT NULL,
+    base INTEGER REFERENCES session (key),
+    inherited INTEGER NOT NULL DEFAULT 0,
+    next_seq INTEGER NOT NULL,
+    head BLOB NOT NULL,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    used INTEGER NOT NULL,
+    used_at INTEGER NOT NULL,
+    title TEXT,
+    preview TEXT,
+    trashed_at INTEGER,
+    searchable INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX session_used ON session (used);
+CREATE INDEX session_base ON session (base) WHERE base IS NOT NULL;
+CREATE TABLE event (
+    at INTEGER PRIMARY KEY,
+    seal BLOB NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE TABLE checkpoint (
+    at INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+);
+CREATE TABLE torn (
+    session INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    set_aside_at INTEGER NOT NULL,
+    seal BLOB,
+    data BLOB
+);
+CREATE TABLE blob (
+    hash TEXT PRIMARY KEY,
+    put_at INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE TABLE flush (
+    count INTEGER NOT NULL
+);
+INSERT INTO flush VALUES (0);
+CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = 'unicode61');
+"""
+"""`session.base` is the session whose events before `inherited` this one shares; a purged one that others share
+has no `id` and stays until they are gone. `used` counts up and orders the list."""
+
+Step = Callable[[sqlite3.Connection], None]
+MIGRATIONS: Sequence[Step] = ()
+"""What makes a database of version n (counted from 1) one of version n + 1."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a connection that any one thread at a time may use."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+    if sys.platform == "darwin":
+        connection.execute("PRAGMA fullfsync = 1")
+        connection.execute("PRAGMA checkpoint_fullfsync = 1")
+    return connection
+
+
+def prepare(path: Path, steps: Sequence[Step] = MIGRATIONS) -> None:
+    """Make the database when there is none, and bring an older one up to date, after a backup of it.
+
+    Processes that open it at the same time wait for each other.
+
+    Raises:
+        FormatUnsupported: it is of a later version.
+        StoreError: the file is no database of this program, or its folder cannot be used.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _version(path) == len(steps) + 1:
+            return
+        with wait_for(path.with_name(path.name + ".lock")):
+            _prepare_alone(path, steps)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"the store {path} cannot be opened: {error}") from error
+
+
+def _version(path: Path) -> int:
+    """Give the version of the database; 0 when it is not made yet."""
+    if not path.exists() or path.stat().st_size == 0:
+        return 0
+    with closing(connect(path)) as connection:
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        return version
+
+
+def _prepare_alone(path: Path, steps: Sequence[Step]) -> None:
+    current = len(steps) + 1
+    version = _version(path)
+    if version > current:
+        raise FormatUnsupported(f"the store {path}", str(version), f"versions up to {current}")
+    if version == 0:
+        _make(path, current)
+    elif version < current:
+        _back_up(path, version)
+        _migrate(path, version, steps)
+
+
+def _make(path: Path, version: int) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    with closing(connect(path)) as connection:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise StoreError(f"{path} is a database of another program")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID};"
+            f" PRAGMA user_version = {version}; COMMIT;"
+        )
+
+
+def _back_up(path: Path, version: int) -> Path:
+    """Copy the database beside it, whole or not at all."""
+    kept = path.with_name(f"{path.name}.v{version}.backup")
+    half = kept.with_name(kept.name + ".half")
+    half.unlink(missing_ok=True)
+    os.close(os.open(half, os.O_CREAT | os.O_RDWR, 0o600))
+    with closing(connect(path)) as source, closing(connect(half)) as target:
+        source.backup(target)
+    descriptor = os.open(half, os.O_RDWR)
+    os.fsync(descriptor)
+    os.close(descriptor)
+    half.replace(kept)
+    return kept
+
+
+def _migrate(path: Path, version: int, steps: Sequence[Step]) -> None:
+    with closing(connect(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for step in steps[version - 1 :]:
+                step(connection)
+            connection.execute(f"PRAGMA user_version = {len(steps) + 1}")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")

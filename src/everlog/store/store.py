@@ -1,0 +1,300 @@
+"""The store: the asynchronous face on any backend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from threading import get_ident
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from everlog.session.errors import SessionCorrupt
+from everlog.session.event import Event
+from everlog.session.eventlist import EventList
+from everlog.session.fork import child_header, end_inherited, fork_point, inherit
+from everlog.session.header import Header
+from everlog.session.live import Clock, OpenTurn, Session
+from everlog.session.log import Log, typed
+from everlog.session.repair import closers
+from everlog.session.vocabulary import CORE, Vocabulary
+from everlog.store.backend import Backend, End, Hit, Lease, Summary
+from everlog.store.chain import START
+from everlog.store.durable import Blobs, DurableSession
+from everlog.store.errors import UnknownEvents
+from everlog.store.events import StoredEvents
+from everlog.store.opening import Loaded, Probe, load, stored_header, verdicts
+from everlog.store.pen import Pen
+from everlog.store.recorded import StoredRecording
+from everlog.store.writer import WINDOW, StoreBlobs, Writer
+
+T = TypeVar("T")
+
+_FOLLOW_EVERY = 0.05
+"""How often a follower looks for events of other processes, in seconds."""
+
+
+class Store:
+    """Keeps sessions. Made by `everlog.open_store`; an async context manager that closes it.
+
+    It belongs to one event loop. All writing is done by one thread; reading may be done by others.
+    """
+
+    def __init__(self, backend: Backend, vocabulary: Vocabulary = CORE, window: float = WINDOW) -> None:
+        self._backend = backend
+        self._vocabulary = vocabulary
+        self._writer = Writer(backend, window)
+        self._blobs = StoreBlobs(self._writer)
+        self._live: dict[str, DurableSession] = {}
+        self._closed = False
+
+    @property
+    def url(self) -> str:
+        """Give the URL that opens the same store."""
+        return self._backend.url
+
+    @property
+    def backend(self) -> Backend:
+        """Give the synchronous core, for what works on stored bytes."""
+        return self._backend
+
+    @property
+    def blobs(self) -> Blobs:
+        """Give the blobs, by content hash; the next flush of any session makes new ones durable."""
+        return self._blobs
+
+    async def _job(self, job: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(self._writer.call(job))
+
+    async def create(
+        self,
+        header: Header | dict[str, Any] | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        clock: Clock | None = None,
+    ) -> DurableSession:
+        """Begin a session with an empty log, held for writing. A missing id and time are filled in.
+
+        Raises:
+            SessionExists: the id of the header is taken.
+        """
+        made = Session.create(header, vocabulary or self._vocabulary, clock)
+        session = DurableSession(made.header, made.vocabulary, clock)
+        lease = await self._job(lambda: self._backend.create(session.header))
+        await self._attach(session, lease, set(), 0)
+        return session
+
+    async def open(
+        self,
+        id: str,
+        mode: Literal["read", "write"] = "read",
+        probe: Probe | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        clock: Clock | None = None,
+    ) -> Any:
+        """Open a session: a `StoredRecording` for `"read"`, a `DurableSession` for `"write"`.
+
+        Opened for writing, a turn that a crash left open is closed by events that are appended to the log; the
+        first append after that is preceded by a session/end-seed. `probe` is asked about calls whose outcome
+        the log does not tell, before. Opened for reading, the same events are computed in memory, when no
+        living writer holds the session.
+
+        Raises:
+            SessionNotFound: there is none, or it lies in the trash.
+            SessionBusy: for writing; another writer, maybe of this process, holds it.
+            SessionCorrupt: what had to be read is damaged, or, for writing, breaks a rule.
+            FormatUnsupported: it is of a later format, or, for writing, holds events of unknown types.
+        """
+        words = vocabulary or self._vocabulary
+        match mode:
+            case "read":
+                return await asyncio.to_thread(self._recording, id, words)
+            case "write":
+                return await self._open_for_writing(id, words, clock, probe)
+            case _:
+                raise ValueError(f'mode is "read" or "write", not {mode!r}')
+
+    async def _open_for_writing(
+        self, id: str, vocabulary: Vocabulary, clock: Clock | None, probe: Probe | None
+    ) -> DurableSession:
+        lease = await self._job(lambda: self._backend.acquire(id))
+        try:
+            session, loaded = await asyncio.to_thread(self._loaded, id, vocabulary, clock)
+            found = await verdicts(session, probe)
+        except BaseException:
+            await asyncio.shield(self._job(lease.release))
+            raise
+        session._reloaded = True
+        await self._attach(session, lease, loaded.types, loaded.covered)
+        for event in closers(session, "interrupted", found):
+            session._take_in(event, typed(event))
+        return session
+
+    def _loaded(self, id: str, vocabulary: Vocabulary, clock: Clock | None) -> tuple[DurableSession, Loaded]:
+        events = self._events(id, vocabulary)
+        session = DurableSession(stored_header(id, events.reader), vocabulary, clock)
+        loaded = load(session, events)
+        _demand_sound(id, loaded)
+        return session, loaded
+
+    def _recording(self, id: str, vocabulary: Vocabulary) -> StoredRecording:
+        held = self._backend.holder(id) is not None
+        events = self._events(id, vocabulary)
+        log = StoredRecording(stored_header(id, events.reader), vocabulary, events, self._blobs)
+        loaded = load(log, events)
+        log.running, log.unknown_types, log.torn = held, loaded.unknown, events.reader.torn
+        log.stored = log.next_seq
+        if not held and not loaded.unknown:
+            for event in closers(log):
+                log._take_in(event, typed(event))
+        return log
+
+    async def _attach(self, session: DurableSession, lease: Lease, types: set[str], covered: int) -> None:
+        loop = asyncio.get_running_loop()
+        pen = Pen(self._writer, lease, types, lambda: loop.call_soon_threadsafe(session._tell_trouble))
+        await self._job(lambda: self._writer.add(pen))
+
+        async def release() -> None:
+            self._live.pop(session.id, None)
+            await self._job(lambda: self._give_back(pen))
+
+        session._thread = get_ident()
+        session._attach(pen, self._blobs, release, covered)
+        self._live[session.id] = session
+
+    def _give_back(self, pen: Pen) -> None:
+        self._writer.remove(pen)
+        pen.lease.release()
+
+    async def fork(self, id: str, at: int | None = None, open_turn: OpenTurn = "refuse") -> DurableSession:
+        """Make a session that holds the events 0..`at` of another (all of them when `at` is None), held for writing.
+
+        A session that this process holds is flushed first. Of one that another process holds, what is stored
+        is forked; the child's `parent_running` says so. The parent is not touched, and where the backend can,
+        its events are shared.
+
+        Raises:
+            ForkRefused: `at` stands inside an open turn and `open_turn` is not `"close"`, or there is no such event.
+            SessionNotFound, SessionCorrupt: as `open` for reading.
+        """
+        live = self._live.get(id)
+        if live is not None:
+            await live.flush()
+        if live is not None and at in (None, live.next_seq - 1):
+            child, types = self._forked_live(live, open_turn), set(live._writing.types)
+        else:
+            child, types = await asyncio.to_thread(self._forked_stored, id, at, open_turn)
+        own = list(child.events[child.header.inherited_events :])
+        lease = await self._job(lambda: self._backend.fork(id, self._end_of(id, child.header), child.header))
+        child._events = EventList(own, self._events(child.id, child.vocabulary), child.next_seq - len(own))
+        await self._attach(child, lease, types, 0)
+        for event in own:
+            child._writing.write(event)
+        return child
+
+    def _forked_live(self, parent: DurableSession, open_turn: OpenTurn) -> DurableSession:
+        seq = parent.next_seq - 1
+        child = DurableSession(child_header(parent, seq), parent.vocabulary, parent._clock)
+        inherit(child, parent, seq, open_turn)
+        return child
+
+    def _forked_stored(self, id: str, at: int | None, open_turn: OpenTurn) -> tuple[DurableSession, set[str]]:
+        events = self._events(id, self._vocabulary)
+        parent = Log(stored_header(id, events.reader), self._vocabulary)
+        parent._events = EventList([], events, events.reader.end().next_seq)
+        seq = fork_point(parent, at)
+        child = DurableSession(child_header(parent, seq), self._vocabulary)
+        loaded = load(child, events, seq + 1)
+        _demand_sound(id, loaded)
+        child.parent_running = id not in self._live and self._backend.holder(id) is not None
+        end_inherited(child, parent, seq, open_turn)
+        return child, loaded.types
+
+    def _end_of(self, parent: str, header: Header) -> End:
+        """Give where a fork leaves its parent."""
+        count = header.inherited_events or 0
+        record = next(iter(self._backend.reader(parent).pick([count - 1]))) if count else None
+        return End(count, record.chain if record else START)
+
+    def _events(self, id: str, vocabulary: Vocabulary) -> StoredEvents:
+        return StoredEvents(id, self._backend.reader(id), vocabulary)
+
+    async def list(self, limit: int = 50, after: str | None = None, *, trashed: bool = False) -> Sequence[Summary]:
+        """Give a page of the sessions, those used last first; the next page begins `after` the last one's cursor.
+
+        With `trashed`, those in the trash instead. One that cannot be read is listed with its damage.
+        """
+        return await asyncio.to_thread(self._backend.list, limit, after, trashed)
+
+    async def search(self, text: str, limit: int = 50) -> Sequence[Hit]:
+        """Give where all words of a text stand in titles and messages."""
+        return await asyncio.to_thread(self._backend.search, text, limit)
+
+    async def follow(self, id: str, from_seq: int = 0) -> AsyncIterator[Event]:
+        """Give the stored events from a seq on, and then each new one as it is stored, also by other processes.
+
+        It has no end of its own, and never gives computed events. Raises as `open` for reading.
+        """
+        events = await asyncio.to_thread(self._events, id, self._vocabulary)
+        seq = from_seq
+        while True:
+            stop = events.reader.end().next_seq
+            if seq < stop:
+                for event in events.read(seq, stop):
+                    yield event
+                seq = stop
+            else:
+                await asyncio.sleep(_FOLLOW_EVERY)
+
+    async def delete(self, id: str) -> None:
+        """Put a session into the trash; `restore` brings it back. Raises SessionNotFound, SessionBusy."""
+        await self._job(lambda: self._backend.trash(id))
+
+    async def restore(self, id: str) -> None:
+        """Bring a session back from the trash. Raises SessionNotFound when it is not there."""
+        await self._job(lambda: self._backend.restore(id))
+
+    async def purge(self, id: str) -> None:
+        """Remove a session for good, in the trash or not; forks of it are not harmed.
+
+        Raises SessionNotFound, SessionBusy.
+        """
+        await self._job(lambda: self._backend.purge(id))
+
+    async def close(self) -> None:
+        """Close every session that is open for writing, and the store.
+
+        Raises:
+            WriteFailed: something could not be made durable. The store stays open, so that it may be tried again.
+        """
+        if self._closed:
+            return
+        for session in list(self._live.values()):
+            await session.close()
+        await self._end()
+
+    async def _end(self) -> None:
+        self._closed = True
+        await asyncio.to_thread(self._writer.close)
+        self._backend.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        try:
+            await self.close()
+        finally:
+            if not self._closed:
+                await self._end()
+
+
+def _demand_sound(id: str, loaded: Loaded) -> None:
+    """Refuse what must not be appended to."""
+    if loaded.unknown:
+        raise UnknownEvents(id, loaded.unknown)
+    if loaded.violations:
+        first = loaded.violations[0]
+        raise SessionCorrupt(id, first.seq, str(first))

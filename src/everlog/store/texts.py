@@ -1,0 +1,70 @@
+"""What a list and a search show of events: titles, the first words, and the words that were said."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from everlog.session.event import Event, read_event
+from everlog.session.messages import Message, Text
+
+PREVIEW_CHARACTERS = 100
+_SEARCHED_CHARACTERS = 16_384
+_AROUND = 60
+
+
+def title_of(event: Event) -> str | None:
+    """Give the title that a session/title event sets; None for any other event."""
+    if event.type != "session/title":
+        return None
+    title = getattr(event.data, "title", None)
+    return title if isinstance(title, str) else None
+
+
+def preview_of(event: Event) -> str | None:
+    """Give the beginning of what a user/message says, on one line; None for any other event, and an empty one."""
+    if event.type != "user/message" or not isinstance(event.data, Message):
+        return None
+    return " ".join(event.data.text[: 4 * PREVIEW_CHARACTERS].split())[:PREVIEW_CHARACTERS] or None
+
+
+def said_in(data: bytes) -> str:
+    """Give the text that a search should find in an event: of its title or message; empty when there is none."""
+    if b'"session/title"' not in data[:64] and b'"surfaceOp"' not in data:
+        return ""
+    try:
+        event = read_event(data)
+    except ValueError:
+        return ""
+    if event.type == "session/title":
+        return title_of(event) or ""
+    payload: Any = event.data
+    message = payload if isinstance(payload, Message) else getattr(payload, "message", None)
+    if not isinstance(message, Message) or message.role in ("system", "developer"):
+        return ""
+    return "\n".join(_texts(message))[:_SEARCHED_CHARACTERS]
+
+
+def _texts(message: Message) -> list[str]:
+    result = message.result
+    blocks = message.content if result is None else result.content
+    return [block.text for block in blocks if isinstance(block, Text)]
+
+
+def words_of(text: str) -> list[str]:
+    """Give the words of a query."""
+    return text.split()
+
+
+def snippet(text: str, words: list[str]) -> str:
+    """Give the text around the first of the words, on one line."""
+    found = [at for word in words if (at := text.lower().find(word.lower())) >= 0]
+    start = max(0, min(found, default=0) - _AROUND)
+    piece = " ".join(text[start : start + 2 * _AROUND + 40].split())
+    return ("…" if start else "") + piece
+
+
+def holds_all(text: str, words: list[str]) -> bool:
+    """Tell whether each of the words stands in the text, in capitals or not."""
+    lower = text.lower()
+    return all(re.search(re.escape(word.lower()), lower) for word in words)

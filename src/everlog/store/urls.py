@@ -1,0 +1,101 @@
+"""From a URL to a store: which backend, and where."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import cast
+from urllib.parse import unquote
+
+import platformdirs
+
+from everlog.session.vocabulary import CORE, Vocabulary
+from everlog.store.backend import Opener
+from everlog.store.errors import StoreError
+from everlog.store.store import Store
+from everlog.store.writer import WINDOW
+
+_BUILT_IN = {
+    "memory": "everlog.store.memory",
+    "sqlite": "everlog.store.sqlite",
+    "jsonl": "everlog.store.jsonl",
+}
+_added: dict[str, Opener] = {}
+
+
+def default_url() -> str:
+    """Give the URL of the store in the user's data folder."""
+    folder = Path(platformdirs.user_data_dir("everlog", appauthor=False))
+    return f"sqlite://{(folder / 'sessions.db').as_posix()}"
+
+
+@asynccontextmanager
+async def open_store(
+    url: str | None = None, *, vocabulary: Vocabulary = CORE, window: float = WINDOW
+) -> AsyncIterator[Store]:
+    """Open a store for the time of an `async with`; the default one when `url` is None.
+
+    `memory:`, `memory:NAME`, `sqlite:///path/file.db`, `jsonl:///path/folder`, or what a plugin added. A path
+    after `scheme:///` is absolute; after `scheme:` it may be relative, or begin with `~`. `vocabulary` is what
+    sessions are opened with, `window` how long events gather before they are written, in seconds.
+
+    Raises:
+        StoreError: the URL names no store, or it cannot be opened.
+        FormatUnsupported: the store is of a later version.
+    """
+    target = url or default_url()
+    backend = opener_of(target)(target)
+    async with Store(backend, vocabulary, window) as store:
+        yield store
+
+
+def add_scheme(scheme: str, opener: Opener) -> Callable[[], None]:
+    """Have URLs of a scheme opened by `opener`; give what ends that.
+
+    A package may instead name its opener as an entry point `SCHEME` of the group `everlog.stores`.
+    """
+    _added[scheme] = opener
+
+    def undo() -> None:
+        if _added.get(scheme) is opener:
+            del _added[scheme]
+
+    return undo
+
+
+def opener_of(url: str) -> Opener:
+    """Give what opens a URL. Raises StoreError when nothing does."""
+    scheme, colon, _ = url.partition(":")
+    if not colon:
+        raise StoreError(f"{url!r} is not the URL of a store; write sqlite:///path/file.db, jsonl:///folder or memory:")
+    if scheme in _added:
+        return _added[scheme]
+    if scheme in _BUILT_IN:
+        return cast(Opener, import_module(_BUILT_IN[scheme]).open_backend)
+    for entry in entry_points(group="everlog.stores", name=scheme):
+        return cast(Opener, entry.load())
+    known = ", ".join(sorted({*_BUILT_IN, *_added}))
+    raise StoreError(f"no store has URLs that begin with {scheme}:; there are {known}")
+
+
+def path_of(url: str) -> Path:
+    """Give the path of a URL of files. Raises StoreError when it has none."""
+    _, _, rest = url.partition(":")
+    text = unquote(rest.partition("?")[0].removeprefix("//"))
+    if sys.platform == "win32":
+        text = text.removeprefix("/")
+    if not text.strip("/"):
+        raise StoreError(f"{url!r} names no file or folder")
+    path = Path(text).expanduser()
+    return Path("/", *path.parts[1:]) if path.is_absolute() and sys.platform != "win32" else path
+
+
+def options_of(url: str) -> dict[str, str]:
+    """Give the options after the question mark of a URL."""
+    _, _, query = url.partition("?")
+    pairs = (pair.partition("=") for pair in query.split("&") if pair)
+    return {unquote(name): unquote(value) for name, _, value in pairs}

@@ -1,0 +1,147 @@
+"""The writer: one thread per store that does all its writing, behind the sessions that append.
+
+Events gather in a pen for a short window, or until they are many, and then go as one batch. A batch that
+fails is kept and tried again, after a pause that grows to two seconds, and at once when somebody flushes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from hashlib import sha256
+from typing import TypeVar
+
+from everlog.store.backend import Backend
+from everlog.store.errors import BlobMissing
+from everlog.store.pen import Pen
+
+T = TypeVar("T")
+
+WINDOW = 0.05
+"""How long events gather, in seconds."""
+
+_log = logging.getLogger("everlog.store")
+
+
+class Writer:
+    """Runs jobs, and writes what the pens hold, on a thread of its own."""
+
+    def __init__(self, backend: Backend, window: float = WINDOW) -> None:
+        self._backend = backend
+        self._window = window
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._pens: set[Pen] = set()
+        self._blobs: dict[str, bytes] = {}
+        self._wake = threading.Condition()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="everlog-writer", daemon=True)
+        self._thread.start()
+
+    def call(self, job: Callable[[], T]) -> Future[T]:
+        """Run a job on the writer thread, after what was asked of it before."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(job())
+            except BaseException as error:
+                future.set_exception(error)
+
+        with self._wake:
+            if self._ending:
+                raise RuntimeError("the store is closed")
+            self._jobs.append(run)
+            self._wake.notify()
+        return future
+
+    def add(self, pen: Pen) -> None:
+        """Write what this pen holds from now on; called on the writer thread."""
+        self._pens.add(pen)
+
+    def remove(self, pen: Pen) -> None:
+        """Write it no longer; called on the writer thread."""
+        self._pens.discard(pen)
+
+    def wake(self) -> None:
+        """Look at the pens again."""
+        with self._wake:
+            self._wake.notify()
+
+    @property
+    def window(self) -> float:
+        """Give how long events gather, in seconds."""
+        return self._window
+
+    def put_blob(self, data: bytes) -> str:
+        """Keep a blob, written before any event that is appended from now on; give its hash."""
+        hash = sha256(data).hexdigest()
+        self._blobs[hash] = bytes(data)
+        return hash
+
+    def blob(self, hash: str) -> bytes:
+        """Give a blob, written or not. Raises BlobMissing."""
+        found = self._blobs.get(hash)
+        return self._backend.blob(hash) if found is None else found
+
+    def store_blobs(self) -> bool:
+        """Write the blobs that were put; on the writer thread. Tells whether there were any."""
+        written = False
+        for hash in list(self._blobs):
+            self._backend.put_blob(hash, self._blobs[hash])
+            del self._blobs[hash]
+            written = True
+        return written
+
+    def close(self) -> None:
+        """End the thread, after the jobs that were asked for and one last try to write everything."""
+        with self._wake:
+            self._ending = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._jobs and not self._ending and (pause := self._pause()) != 0:
+                    self._wake.wait(pause)
+                jobs, self._jobs = self._jobs, deque()
+                ending = self._ending
+            for job in jobs:
+                job()
+            now = time.monotonic()
+            for pen in tuple(self._pens):
+                if ending or pen.due <= now:
+                    pen.write_out()
+            if ending and not self._jobs:
+                return
+
+    def _pause(self) -> float | None:
+        """Give how long there is nothing to do, in seconds; None for ever, 0 for not at all."""
+        due = min((pen.due for pen in self._pens), default=float("inf"))
+        return None if due == float("inf") else max(0.0, due - time.monotonic())
+
+
+class StoreBlobs:
+    """The blobs of a store, as tools and adapters see them."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def put(self, data: bytes) -> str:
+        """Keep the bytes, and give their SHA-256; the next flush of any session makes them durable."""
+        return self._writer.put_blob(data)
+
+    def get(self, blob: str) -> bytes:
+        """Give the bytes of a hash. Raises BlobMissing, a LookupError, when there are none."""
+        return self._writer.blob(blob)
+
+    read = get
+
+
+__all__ = ["WINDOW", "BlobMissing", "StoreBlobs", "Writer"]
