@@ -32,6 +32,7 @@ class Reader(Generic[T]):
     def __init__(self, cls: type[T]) -> None:
         self._one: list[tuple[str, str, Reader[Any]]] = []
         self._many: list[tuple[str, Reader[Any]]] = []
+        self._optional: set[str] = set()
         hints = get_type_hints(cls)
         shell = [found for f in msgspec.structs.fields(cls) if (found := self._raw_field(f, hints[f.name])) is not None]
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(cls)
@@ -49,6 +50,8 @@ class Reader(Generic[T]):
             self._many.append((field.name, reader(view)))
             return field.name, list[Raw], msgspec.field(default_factory=list, name=field.encode_name)
         self._one.append((field.name, field.encode_name, reader(view)))
+        if not field.required:
+            self._optional.add(field.name)
         default = NODEFAULT if field.required else _NULL
         return field.name, Raw, msgspec.field(default=default, name=field.encode_name)
 
@@ -88,7 +91,8 @@ class Reader(Generic[T]):
         force_setattr(view, "_json", data)
         for name, _, read in self._one:
             raw = getattr(view, name)
-            force_setattr(view, name, None if _is_null(raw) else _at(name, read.read, raw))
+            absent = name in self._optional and _is_null(raw)
+            force_setattr(view, name, None if absent else _at(name, read.read, raw))
         for name, read in self._many:
             force_setattr(view, name, tuple([_at(name, read.read, raw) for raw in getattr(view, name)]))
         return view
