@@ -8,6 +8,7 @@ that came out of a log carries the bytes it was read from: those bytes are what 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TypeAlias, TypeVar, cast
 
 import msgspec
@@ -105,12 +106,18 @@ def _fields(view: msgspec.Struct) -> dict[str, object]:
     result: dict[str, object] = {}
     if config.tag is not None:
         result[cast(str, config.tag_field)] = config.tag
-    for field in msgspec.structs.fields(view):
-        value = getattr(view, field.name)
-        absent = (value is None and field.default is None) or (isinstance(value, msgspec.Raw) and not value)
+    for name, stored, optional in _named(type(view)):
+        value = getattr(view, name)
+        absent = (value is None and optional) or (isinstance(value, msgspec.Raw) and not value)
         if not absent:
-            result[field.encode_name] = _plain(value)
+            result[stored] = _plain(value)
     return result
+
+
+@cache
+def _named(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, bool], ...]:
+    """Give the fields of a class as (attribute, stored name, whether None means absent), worked out once."""
+    return tuple((field.name, field.encode_name, field.default is None) for field in msgspec.structs.fields(cls))
 
 
 def _plain(value: object) -> object:
