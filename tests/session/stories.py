@@ -88,8 +88,11 @@ class Story:
 
     def system(self, text: str) -> Event:
         turn, step = self.at
-        payload = SystemMessage(turn=turn, step=step, message=system_message(text, id=f"s{self.session.next_seq}"))
         old = self.session.surface.system
+        if old is not None:
+            shadowed: Any = self.session.events[old].data
+            turn, step = shadowed.turn, shadowed.step
+        payload = SystemMessage(turn=turn, step=step, message=system_message(text, id=f"s{self.session.next_seq}"))
         if old is None:
             return self.session.append(payload, "append")
         return self.session.append(payload, Replace(old, old), [old])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from everlog.session.event import Event
+from everlog.session.event import Event, Replace
 from everlog.session.log import Log
 from everlog.session.payloads import RequestContext
 
@@ -23,7 +23,7 @@ class ContextProjection:
 
     def apply(self, state: ContextState, event: Event) -> None:
         """A context is in force until the next one."""
-        if event.type == "request/context":
+        if event.type == "request/context" and not isinstance(event.surface_op, Replace):
             state["seq"] = event.seq
 
     def view(self, state: ContextState, log: Log) -> RequestContext | None:

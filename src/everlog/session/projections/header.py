@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from everlog.session.event import Event
+from everlog.session.event import Event, Replace
 from everlog.session.log import Log
 from everlog.session.past import Past
 from everlog.session.payloads import RequestHeader
@@ -24,7 +24,7 @@ class HeaderProjection:
 
     def apply(self, state: HeaderState, event: Event) -> None:
         """A header is in force until the next one."""
-        if event.type == "request/header":
+        if event.type == "request/header" and not isinstance(event.surface_op, Replace):
             state["seq"] = event.seq
 
     def view(self, state: HeaderState, log: Log) -> RequestHeader | None:

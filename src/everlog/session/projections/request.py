@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from everlog.session.event import Event
+from everlog.session.event import Event, Replace
 from everlog.session.jsonvalue import decode_or_text
 from everlog.session.log import Log
 from everlog.session.messages import Message, read_message, system_message
@@ -201,7 +201,7 @@ class RequestProjection:
 
     def apply(self, state: RequestState, event: Event) -> None:
         """Remember a header, a side request, or the first sign of an attempt."""
-        if event.type == "request/header":
+        if event.type == "request/header" and not isinstance(event.surface_op, Replace):
             state["header"] = event.seq
         elif event.type == "request/side":
             if isinstance(event.data, RequestSide):

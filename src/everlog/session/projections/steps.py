@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from everlog.session.event import Event
+from everlog.session.event import Event, Replace
 from everlog.session.jsonvalue import decode_or_text
 from everlog.session.log import Log
 from everlog.session.payloads import (
@@ -105,9 +105,11 @@ class StepsProjection:
         sign = sign_of(state["running"], event)
         if sign is not None:
             _take_sign(state, sign)
+        elif isinstance(event.surface_op, Replace):
+            return
         elif event.type == "request/header":
             state["header"] = event.seq
-        elif event.type in _TYPES and (event.surface_op is None or event.surface_op == "append"):
+        elif event.type in _TYPES:
             _take(state, event)
 
     def view(self, state: StepsState, log: Log) -> list[Step]:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from everlog.session.event import Event
+from everlog.session.event import Event, Replace
 from everlog.session.log import Log
 from everlog.session.payloads import (
     AssistantChunk,
@@ -79,7 +79,7 @@ class TimelineProjection:
         sign = sign_of(state["running"], event)
         if sign is not None:
             _take_sign(state, sign, event.time)
-        elif event.type in _TYPES and (event.surface_op is None or event.surface_op == "append"):
+        elif event.type in _TYPES and not isinstance(event.surface_op, Replace):
             _take(state, event.data, event.time)
 
     def view(self, state: TimelineState, log: Log) -> list[TurnSpan]:

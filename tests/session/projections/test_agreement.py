@@ -1,0 +1,101 @@
+"""Every projection is one fold: live, cold, as of a seq and through its JSON it says the same, about any log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.session.logs import CONTENT, Walk, foreign_logs, stories
+from tests.session.plain import plain
+from tests.session.stories import Story
+
+from everlog.session import Log, Recording, Session
+from everlog.session.projection import Projection, named, names
+from everlog.session.repair import closers
+from everlog.session.rules import check
+
+EACH = pytest.mark.parametrize("name", names())
+
+
+def cold(log: Log, fold: Projection[Any, Any], count: int) -> Any:
+    """The view of the first events, from a log that holds no others."""
+    state = fold.init()
+    for event in log.events[:count]:
+        fold.apply(state, event)
+    return plain(fold.view(state, Recording(log.header, log.events[:count])))
+
+
+@EACH
+@given(story=stories())
+@settings(max_examples=40)
+def test_live_cold_and_as_of_a_seq_agree_at_every_cut(name: str, story: Story) -> None:
+    log, fold = story.session, named(name)
+    live = Session(log.header)
+    for event in log.events:
+        live._take_in(event, None if event.kind is None else event.kind.check(event.data_json))
+        at_the_time = plain(live.project(name))
+        if event.seq % 5 == 0 or event.seq + 1 == log.next_seq:
+            assert at_the_time == cold(log, fold, event.seq + 1) == plain(log.project(name, at=event.seq))
+
+
+@EACH
+@given(log=stories().map(lambda story: story.session) | foreign_logs(), cut=st.integers(0, 60))
+@settings(max_examples=60)
+def test_a_state_is_plain_json_and_goes_on_from_it(name: str, log: Log, cut: int) -> None:
+    fold = named(name)
+    state = fold.init()
+    for event in log.events[:cut]:
+        fold.apply(state, event)
+    restored = json.loads(json.dumps(state))
+    assert restored == state
+    for event in log.events[cut:]:
+        fold.apply(restored, event)
+    assert plain(fold.view(restored, log)) == plain(log.project(name))
+
+
+@EACH
+@given(story=stories())
+@settings(max_examples=40)
+def test_a_state_holds_no_content(name: str, story: Story) -> None:
+    fold = named(name)
+    state = fold.init()
+    for event in story.session.events:
+        fold.apply(state, event)
+    assert CONTENT not in json.dumps(state, ensure_ascii=False)
+
+
+@given(log=foreign_logs())
+@settings(max_examples=300)
+def test_no_log_makes_a_projection_raise(log: Recording) -> None:
+    for name in names():
+        plain(log.project(name))
+        plain(log.project(name, at=log.next_seq // 2 - 1))
+    assert plain(log.messages()) == plain(log.project("messages"))
+    assert log.surface.nodes == log.project("surface").nodes
+    assert plain(log.request_header()) == plain(log.project("header"))
+    assert plain(log.request_context()) == plain(log.project("context"))
+    assert check(log) == list(log.violations) or len(check(log)) == len(log.violations)
+
+
+@given(log=foreign_logs())
+@settings(max_examples=100)
+def test_looking_changes_nothing(log: Recording) -> None:
+    before = [event.to_json() for event in log.events]
+    first = {name: plain(log.project(name)) for name in names()}
+    assert {name: plain(log.project(name)) for name in names()} == first
+    closers(log)
+    assert [event.to_json() for event in log.events] == before
+
+
+@given(story=stories(), more=stories())
+@settings(max_examples=40)
+def test_views_given_before_stay_as_they_were(story: Story, more: Story) -> None:
+    session = story.session
+    views = {name: session.project(name) for name in names()}
+    before = {name: plain(view) for name, view in views.items()}
+    for move in range(20):
+        Walk(story, lambda count, move=move: (move * 7 + more.session.next_seq) % count).go()  # type: ignore[misc]
+    assert {name: plain(view) for name, view in views.items()} == before
