@@ -54,6 +54,14 @@ class TestFinding:
         assert config.paths == [ours, theirs]
         assert config.section(Models, "models") == Models("a", {"x": Endpoint("project", 1)})
 
+    def test_what_the_user_said_can_be_told_from_what_the_project_brought(self, user: Path, project: Path) -> None:
+        write(user, "[models]\ndefault = 'a'\n")
+        write(project, "[models]\ndefault = 'b'\n")
+        config = Config.load(project, {})
+        assert config.own.section(Models, "models").default == "a"
+        assert config.brought.section(Models, "models").default == "b"
+        assert Config.parse("[models]\ndefault = 'c'\n").own.section(Models, "models").default == "c"
+
     def test_an_array_is_replaced_whole(self, user: Path, project: Path) -> None:
         write(user, "words = ['a', 'b']\n")
         write(project, "words = ['c']\n")

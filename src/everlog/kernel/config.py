@@ -18,11 +18,18 @@ FILE_NAME = "everlog.toml"
 """What the file is called, in a project's folder and in the user's configuration folder."""
 
 
+def user_config_file() -> Path:
+    """Where the user's own file stands, whether there is one or not."""
+    return user_config_path("everlog", appauthor=False) / FILE_NAME
+
+
 class Config:
     """Settings from zero or more files. A later file wins key by key; an array is replaced whole."""
 
-    def __init__(self, *files: TomlFile) -> None:
-        self._files = files
+    def __init__(self, *files: TomlFile, project: TomlFile | None = None) -> None:
+        self._project = project
+        self._own = files
+        self._files = files = (*files, project) if project else files
         self._values: Table = {}
         for file in files:
             self._values = _laid_over(self._values, file.values)
@@ -36,14 +43,28 @@ class Config:
         """
         if named := environ.get("EVERLOG_CONFIG"):
             return cls(TomlFile.read(Path(named).expanduser()))
-        folders = [user_config_path("everlog", appauthor=False), *([project] if project else [])]
-        found = [folder / FILE_NAME for folder in folders if (folder / FILE_NAME).exists()]
-        return cls(*map(TomlFile.read, found))
+        own = user_config_file()
+        files = [TomlFile.read(own)] if own.exists() else []
+        brought = project / FILE_NAME if project else None
+        return cls(*files, project=TomlFile.read(brought) if brought and brought.exists() else None)
 
     @classmethod
     def parse(cls, text: str) -> "Config":
         """A configuration from TOML text, for programs and tests. Raises ConfigError."""
         return cls(TomlFile.parse(text))
+
+    @property
+    def own(self) -> "Config":
+        """What the user said, without the project's file.
+
+        A project's file comes with the project: who wrote it is not known. What loosens protection is read here.
+        """
+        return Config(*self._own)
+
+    @property
+    def brought(self) -> "Config":
+        """What the project's file says, by itself."""
+        return Config(*([self._project] if self._project else []))
 
     @property
     def paths(self) -> list[Path]:
