@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from everlog.errors import EverlogError
+    from everlog.harness import Harness
     from everlog.session import (
         CORE,
         AppendRefused,
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 
 _HOME: dict[str, str] = {
     "EverlogError": "everlog.errors",
+    "Harness": "everlog.harness",
     "CORE": "everlog.session",
     "AppendRefused": "everlog.session",
     "Event": "everlog.session",
@@ -77,6 +79,7 @@ __all__ = [
     "EverlogError",
     "ForkRefused",
     "FormatUnsupported",
+    "Harness",
     "Header",
     "LeaseLost",
     "Message",

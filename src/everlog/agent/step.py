@@ -17,6 +17,7 @@ from everlog.llm.seam import RETRY, FailedAttempt, ModelFailure, Route
 from everlog.prompt.seam import Prompt
 from everlog.session.jsonvalue import JSONObject
 from everlog.session.live import Session
+from everlog.session.log import Log
 from everlog.session.messages import Message
 from everlog.session.payloads import AssistantMessage, LlmRetry, StepEnd, StepStart
 from everlog.tools.seam import Bench, Tools
@@ -156,14 +157,18 @@ class Stepper:
         await asyncio.sleep(retry.delay_ms / 1000)
 
     def _bench(self) -> Bench:
-        cwd = self._session.header.cwd
         return Bench(
             session=self._session,
             scope=self._agent.scope,
-            cwd=Path(cwd) if cwd else Path.cwd(),
+            cwd=folder_of(self._session),
             flush=self._durable,
         )
 
 
 async def _enter_all(proposal: Proposal) -> Enter | Reject:
     return Enter(proposal.messages)
+
+
+def folder_of(log: Log) -> Path:
+    """Give the folder that a session's tools work in: its own, or where this process is when it has none."""
+    return Path(log.header.cwd) if log.header.cwd else Path.cwd()
