@@ -13,7 +13,13 @@ from everlog.cli.exits import EXIT_CODES
 from everlog.cli.faults import report
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "sessions": ("everlog.cli.sessions", "List the sessions, those used last first."),
+    "show": ("everlog.cli.show", "Show a session: its transcript, or another view of it."),
+    "request": ("everlog.cli.request", "Show what a model was sent."),
+    "fork": ("everlog.cli.fork", "Make a new session that goes on from a point of another."),
+    "diff": ("everlog.cli.diff", "Show where two sessions part, and what each has after."),
     "plugins": ("everlog.cli.plugins", "List the plugins and what state each is in."),
+    "doctor": ("everlog.cli.doctor", "Say what is configured, what is missing, and how to fix it."),
 }
 """Command -> the module that defines it as `command`, and its line in `everlog --help`."""
 

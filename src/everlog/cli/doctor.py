@@ -1,0 +1,146 @@
+"""`everlog doctor`: what is configured, what is missing, and how to fix it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from everlog.cli.exits import FAILED, OK
+from everlog.cli.options import declare, json_option, store_option
+from everlog.cli.output import write_json
+from everlog.cli.plain import one_line
+from everlog.cli.settings import default_model, store_url
+from everlog.errors import EverlogError
+from everlog.kernel import Config, ConfigError, Kernel, Status, discover
+from everlog.llm.seam import Models, ProviderUnavailable
+
+_MARKS = {"ok": ("✓", "green"), "missing": ("○", "yellow"), "broken": ("✗", "red")}
+_NEEDS_A_FILE = {"script", "rerun"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        subject: what it is.
+        state: `ok`, `missing` (it can be added, and Everlog works without), or `broken`.
+        detail: what was found.
+        fix: what to do about it; empty when nothing is.
+    """
+
+    subject: str
+    state: str
+    detail: str
+    fix: str = ""
+
+
+@declare("doctor")
+@json_option
+@store_option
+def command(as_json: bool, store: str | None) -> int:
+    """Say what is configured, what is missing, and how to fix it.
+
+    Looks at the configuration, the store, the plugins, the providers of models and the programs that tools
+    use. Asks no model. The exit code is 1 when something is broken.
+    """
+    findings = asyncio.run(_examine(store))
+    if as_json:
+        write_json(findings)
+    else:
+        for finding in findings:
+            _tell(finding)
+    return FAILED if any(finding.state == "broken" for finding in findings) else OK
+
+
+async def _examine(store: str | None) -> list[Finding]:
+    try:
+        config = Config.load(Path.cwd())
+    except ConfigError as error:
+        return [Finding("configuration", "broken", str(error), "mend the file, or take it away")]
+    return [
+        _configuration(config),
+        await _store(config, store),
+        *await _plugins_and_models(config),
+        *_programs(),
+    ]
+
+
+def _configuration(config: Config) -> Finding:
+    files = ", ".join(str(path) for path in config.paths)
+    return Finding("configuration", "ok", files or "no everlog.toml; the defaults hold")
+
+
+async def _store(config: Config, given: str | None) -> Finding:
+    from everlog.store import open_store
+
+    url = store_url(given, config)
+    try:
+        async with open_store(url) as store:
+            some = await store.list(limit=1)
+    except (EverlogError, OSError) as error:
+        return Finding("store", "broken", f"{url}: {error}", "name another with --store URL, or mend this one")
+    return Finding("store", "ok", f"{url}{'' if some else ' (no sessions yet)'}")
+
+
+async def _plugins_and_models(config: Config) -> list[Finding]:
+    try:
+        found = discover(config)
+    except ConfigError as error:
+        return [Finding("plugins", "broken", str(error), "mend [plugins] in the configuration")]
+    async with Kernel(found.plugins, config, found.absent) as kernel:
+        failed = [state for state in kernel.states() if state.status is Status.FAILED]
+        active = sum(state.status is Status.ACTIVE for state in kernel.states())
+        findings = [Finding("plugins", "ok", f"{active} active; `everlog plugins` lists them")]
+        for state in failed:
+            fix = f'mend it, or leave it out with [plugins] disable = ["{state.name}"]'
+            findings.append(Finding(f"plugin {state.name}", "broken", state.reason, fix))
+        if Models in kernel:
+            findings += _models(kernel[Models], config)
+    return findings
+
+
+def _models(models: Models, config: Config) -> list[Finding]:
+    findings = [_provider(models, name) for name in models.list() if name not in _NEEDS_A_FILE]
+    name = default_model(config)
+    if name is None:
+        fix = 'name one with --model PROVIDER/MODEL, EVERLOG_MODEL, or model = "PROVIDER/MODEL" in everlog.toml'
+        return [*findings, Finding("default model", "missing", "none is configured", fix)]
+    try:
+        models.resolve(name)
+    except EverlogError as error:
+        return [*findings, Finding("default model", "broken", str(error), "name another, or add what is missing")]
+    return [*findings, Finding("default model", "ok", name)]
+
+
+def _provider(models: Models, name: str) -> Finding:
+    """Tell whether a provider can be used; a key that is there is not tried."""
+    try:
+        models.resolve(f"{name}/any")
+    except ProviderUnavailable as error:
+        return Finding(f"provider {name}", "missing", "not ready", str(error))
+    except EverlogError:
+        pass  # it is ready, and only has no model of that name
+    return Finding(f"provider {name}", "ok", "ready")
+
+
+def _programs() -> list[Finding]:
+    import shutil
+
+    wanted = {"git": "for workspace snapshots and worktrees", "bash": "for the tool `bash`"}
+    findings = []
+    for name, use in wanted.items():
+        path = shutil.which(name)
+        fix = "" if path else f"install {name} with the system's packages"
+        findings.append(Finding(f"program {name}", "ok" if path else "missing", path or f"not found; {use}", fix))
+    return findings
+
+
+def _tell(finding: Finding) -> None:
+    mark, colour = _MARKS[finding.state]
+    click.echo(f"{click.style(mark, fg=colour)} {one_line(finding.subject)}: {one_line(finding.detail)}")
+    if finding.fix:
+        click.echo(f"    {one_line(finding.fix)}")

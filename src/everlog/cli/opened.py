@@ -1,0 +1,87 @@
+"""Opens the store and the sessions that a command names: by id, by a unique beginning of one, or the last."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from everlog.cli.faults import UsageFault
+from everlog.cli.settings import store_url
+from everlog.errors import EverlogError
+from everlog.store import open_store
+from everlog.store.seam import SessionNotFound, Store, StoredRecording, Summary
+
+_PAGE = 1000
+
+
+class AmbiguousSession(EverlogError):
+    """The beginning of an id that several sessions have.
+
+    Attributes:
+        given: what was given.
+        found: the ids that begin so.
+    """
+
+    def __init__(self, given: str, found: list[str]) -> None:
+        some = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+        super().__init__(f"{len(found)} sessions begin with {given}: {some}; give more of the id")
+        self.given = given
+        self.found = found
+
+
+@asynccontextmanager
+async def stored(url: str | None) -> AsyncIterator[Store]:
+    """Open the store that a URL names, else the configuration, else the default one."""
+    async with open_store(store_url(url)) as store:
+        yield store
+
+
+@asynccontextmanager
+async def reading(url: str | None, given: str | None, last: bool) -> AsyncIterator[StoredRecording]:
+    """Open a session for reading."""
+    async with stored(url) as store, await store.open(await find_id(store, given, last), "read") as log:
+        yield log
+
+
+async def find_id(store: Store, given: str | None, last: bool) -> str:
+    """Give the id of the session that was named.
+
+    Raises:
+        UsageFault: none was named, or one and `--last`.
+        SessionNotFound: there is none like that.
+        AmbiguousSession: there are several.
+    """
+    if last:
+        if given is not None:
+            raise UsageFault(f"give the session {given} or --last, not both")
+        newest = await store.list(limit=1)
+        if not newest:
+            raise UsageFault(f'no session is stored in {store.url}; begin one with everlog run "…"')
+        return newest[0].id
+    if not given:
+        raise UsageFault("name a session (`everlog sessions` lists them), or take the last one with --last")
+    return await _by_beginning(store, given)
+
+
+async def _by_beginning(store: Store, given: str) -> str:
+    found = [summary.id async for summary in every(store) if summary.id.startswith(given)]
+    if given in found or not found:
+        return given  # the store says best why there is none: it may lie in the trash
+    if len(found) > 1:
+        raise AmbiguousSession(given, found)
+    return found[0]
+
+
+async def every(store: Store, trashed: bool = False) -> AsyncIterator[Summary]:
+    """Give all sessions, those used last first."""
+    after: str | None = None
+    while True:
+        page = await store.list(limit=_PAGE, after=after, trashed=trashed)
+        for summary in page:
+            yield summary
+        if len(page) < _PAGE:
+            return
+        after = page[-1].cursor
+
+
+__all__ = ["AmbiguousSession", "SessionNotFound", "every", "find_id", "reading", "stored"]

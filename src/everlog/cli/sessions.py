@@ -1,0 +1,89 @@
+"""`everlog sessions`: which sessions there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+
+from everlog.cli.opened import stored
+from everlog.cli.options import declare, json_option, store_option
+from everlog.cli.output import short_time, write_json, write_table
+from everlog.cli.plain import one_line
+from everlog.store.seam import Hit, Summary
+
+_HEADS = ("SESSION", "USED", "EVENTS", "STATE", "WHAT IT IS ABOUT")
+_ID_LENGTH = 8
+_ABOUT_LENGTH = 72
+
+
+@declare("sessions")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="How many at most.")
+@click.option("--after", metavar="CURSOR", help="The next page: the cursor of the last session, which --json tells.")
+@click.option("--search", metavar="WORDS", help="Only where all these words were said, with the place.")
+@click.option("--trash", is_flag=True, help="Those in the trash.")
+@json_option
+@store_option
+def command(limit: int, after: str | None, search: str | None, trash: bool, as_json: bool, store: str | None) -> None:
+    """List the sessions, those used last first."""
+
+    async def work() -> None:
+        async with stored(store) as opened:
+            if search is not None:
+                hits = await opened.search(search, limit=limit)
+                if as_json:
+                    write_json(list(hits))
+                else:
+                    _tell_hits(hits)
+                return
+            page = await opened.list(limit=limit, after=after, trashed=trash)
+            if as_json:
+                write_json(list(page))
+            else:
+                _tell(page, limit)
+
+    asyncio.run(work())
+
+
+def _tell(page: Sequence[Summary], limit: int) -> None:
+    if not page:
+        click.echo('no sessions here; begin one with everlog run "…"')
+        return
+    length = _telling_length([summary.id for summary in page])
+    rows = [
+        [summary.id[:length], short_time(summary.updated_at), f"{summary.events:,}", _state(summary), _about(summary)]
+        for summary in page
+    ]
+    write_table(rows, _HEADS)
+    if len(page) == limit:
+        click.echo(f"(the first {limit}; --limit gives more)", err=True)
+
+
+def _telling_length(ids: Sequence[str]) -> int:
+    """Give how much of the ids must be shown so that no two look alike."""
+    length = _ID_LENGTH
+    while len({id[:length] for id in ids}) < len(set(ids)):
+        length += 4
+    return length
+
+
+def _state(summary: Summary) -> str:
+    if summary.damage:
+        return "damaged"
+    return "running" if summary.holder else "-"
+
+
+def _about(summary: Summary) -> str:
+    said = summary.damage or summary.title or summary.preview or "(nothing yet)"
+    mark = f"({summary.origin}) " if summary.origin else ""
+    return one_line(mark + said, _ABOUT_LENGTH)
+
+
+def _tell_hits(hits: Sequence[Hit]) -> None:
+    if not hits:
+        click.echo("nothing was found")
+    for hit in hits:
+        head = click.style(f"{hit.session[:_ID_LENGTH]} at {hit.seq}", bold=True)
+        click.echo(f"{head}  {one_line(hit.title or '')}")
+        click.echo(f"  {one_line(hit.snippet, 160)}")

@@ -1,0 +1,39 @@
+"""What the configuration says where the command line says nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from everlog.kernel.config import Config
+
+
+class Defaults(msgspec.Struct, frozen=True):
+    """Keys of everlog.toml that commands read; other tables belong to others."""
+
+    model: str | None = None
+    store: str | None = None
+
+
+def load_config(folder: Path | None = None) -> Config:
+    """Read the configuration for a folder, the current one unless another is given. Raises ConfigError."""
+    return Config.load(folder or Path.cwd())
+
+
+def store_url(given: str | None, config: Config | None = None) -> str:
+    """Give the store's URL: the given one, else the `store` of the user's own configuration, else the default.
+
+    A project's file has no say in it: who wrote it is not known.
+    """
+    if given:
+        return given
+    from everlog.store.urls import default_url
+
+    return (config or load_config()).own.section(Defaults).store or default_url()
+
+
+def default_model(config: Config) -> str | None:
+    """Give the model that is asked unless a command names one: EVERLOG_MODEL, else the configuration's `model`."""
+    return os.environ.get("EVERLOG_MODEL") or config.section(Defaults).model

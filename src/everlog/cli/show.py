@@ -1,0 +1,82 @@
+"""`everlog show`: a session in one of its views, now or as it was at a seq."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from types import ModuleType
+
+import click
+
+from everlog.cli.faults import UsageFault
+from everlog.cli.opened import reading
+from everlog.cli.options import declare, json_option, session_argument, store_option
+from everlog.cli.output import counted, short_time, write_json
+from everlog.cli.plain import one_line
+from everlog.cli.views import VIEWS
+from everlog.session import Event
+from everlog.session.payloads import ToolResultEvent, TurnEnd
+from everlog.store.seam import StoredRecording
+
+
+@declare("show")
+@session_argument
+@click.option("--view", type=click.Choice(VIEWS), default="transcript", show_default=True, help="What to show of it.")
+@click.option("--at", metavar="SEQ", type=click.IntRange(0), help="As it was after this event.")
+@json_option
+@store_option
+def command(session: str | None, last: bool, view: str, at: int | None, as_json: bool, store: str | None) -> None:
+    """Show a session: its transcript, or another view of it.
+
+    SESSION is an id or a unique beginning of one. Looking changes nothing, runs no tool and asks no model.
+    What a killed process left open is shown as it will be closed when the session is resumed.
+    """
+    chosen: ModuleType = import_module(f"everlog.cli.views.{view}")
+
+    async def work() -> None:
+        async with reading(store, session, last) as log:
+            if at is not None and at >= log.next_seq:
+                raise UsageFault(f"--at {at}: the session has the events 0 to {log.next_seq - 1}")
+            if as_json:
+                write_json(chosen.value(log, at))
+                return
+            _tell_head(log)
+            chosen.tell(log, at)
+            if at is None:
+                _tell_tail(log)
+
+    asyncio.run(work())
+
+
+def _tell_head(log: StoredRecording) -> None:
+    title = log.project("title")
+    head = click.style(f"session {one_line(log.id)}", bold=True)
+    facts = [short_time(log.header.created_at), counted(log.stored, "event"), one_line(log.header.cwd or "no folder")]
+    click.echo("  ".join([head, *facts]) + (f"  {one_line(title)}" if title else ""))
+    if log.unknown_types:
+        names = one_line(", ".join(log.unknown_types))
+        click.secho(f"holds events of a newer version or of a plugin that is not installed: {names}", fg="yellow")
+    if log.torn is not None:
+        click.secho(f"torn at its end: {one_line(str(log.torn))}", fg="yellow")
+
+
+def _tell_tail(log: StoredRecording) -> None:
+    """Say how the session stands: running, cut off by a crash, with input that waits."""
+    if log.running:
+        click.secho("running: another process writes it now", fg="green")
+    computed = list(log.events.between(log.stored, log.next_seq))
+    if computed:
+        _tell_interrupted(computed)
+    waiting = len(log.project("inbox"))
+    if waiting:
+        click.secho(f"{counted(waiting, 'input')} not yet taken up; `everlog resume {log.id}` goes on", fg="yellow")
+
+
+def _tell_interrupted(computed: list[Event]) -> None:
+    """Say what the closers say: they are not stored before somebody resumes."""
+    turn = next((event.data.turn for event in computed if isinstance(event.data, TurnEnd)), 0)
+    click.secho(f"interrupted: the process ended in the middle of turn {turn}", fg="yellow")
+    for data in (event.data for event in computed):
+        if isinstance(data, ToolResultEvent) and data.error is not None and data.message.result is not None:
+            click.secho(f"  call {one_line(data.message.result.tool_call_id)}: {data.error.code}", fg="yellow")
+    click.secho("  resuming closes it with what is shown here", fg="yellow")
