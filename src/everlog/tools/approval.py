@@ -10,7 +10,7 @@ from everlog.kernel import Scope
 from everlog.session.jsonvalue import scrub
 from everlog.session.payloads import ApprovalAsked, ApprovalDecided
 from everlog.session.views import json_raw
-from everlog.tools.hooks import Allow, Ask, Deny, ToolUse
+from everlog.tools.hooks import ALWAYS, Allow, Ask, Deny, ToolUse
 from everlog.tools.seam import Answer, Approver, Question
 
 _log = logging.getLogger("everlog.tools")
@@ -35,12 +35,14 @@ async def consent(use: ToolUse, scope: Scope, ask: Ask) -> Allow | Deny:
         _record(use, ApprovalDecided(id=question.id, outcome="cancelled"))
         raise
     outcome = "allowed-once" if answer.outcome == "allowed-always" and ask.rule is None else answer.outcome
-    rule = json_raw({"rule": ask.rule, "forGood": answer.for_good}) if outcome == "allowed-always" else None
-    decided = ApprovalDecided(id=question.id, outcome=outcome)
-    _record(use, decided if rule is None else ApprovalDecided(id=question.id, outcome=outcome, rule_json=rule))
-    if outcome in ("allowed-once", "allowed-always"):
+    if outcome == "allowed-always":
+        rule = json_raw({"rule": ask.rule, "forGood": answer.for_good})
+        _record(use, ApprovalDecided(id=question.id, outcome=outcome, rule_json=rule))
+        if answer.for_good and ask.rule is not None:
+            ALWAYS.emit(scope, ask.rule)
         return Allow()
-    return Deny(_refused(answer, ask))
+    _record(use, ApprovalDecided(id=question.id, outcome=outcome))
+    return Allow() if outcome == "allowed-once" else Deny(_refused(answer, ask))
 
 
 async def _answer(question: Question, scope: Scope) -> Answer:

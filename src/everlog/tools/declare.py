@@ -30,6 +30,7 @@ def tool(
     timeout: float | None = None,
     paths: Sequence[str] = (),
     subject: str | None = None,
+    network: bool = False,
     probe: Probe | None = None,
 ) -> Callable[[Function], Tool]: ...
 
@@ -44,6 +45,7 @@ def tool(
     timeout: float | None = None,
     paths: Sequence[str] = (),
     subject: str | None = None,
+    network: bool = False,
     probe: Probe | None = None,
 ) -> Tool | Callable[[Function], Tool]:
     """Make a tool of a function: its name, docstring and annotations are what the model is told.
@@ -74,6 +76,7 @@ def tool(
             timeout=timeout,
             paths=tuple(paths),
             subject=subject,
+            network=network,
             probe=probe,
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from everlog.kernel import Serial, Waterfall
+from everlog.kernel import Emit, Serial, Waterfall
 from everlog.session.jsonvalue import JSONObject
 from everlog.session.messages import ToolCall
 from everlog.tools.seam import Arguments, Tool, ToolContext, ToolOutput
@@ -99,3 +99,6 @@ EXECUTE = Waterfall[[ToolUse], ToolOutput]("tools.execute")
 
 FINISHED = Waterfall[[ToolUse, ToolOutput], ToolOutput]("tools.finished")
 """A last look at the output before it becomes the result; what comes out is bounded and checked once more."""
+
+ALWAYS = Emit[[str]]("tools.always")
+"""A person has permitted what this rule matches for good, and not only for the session."""

@@ -1,18 +1,37 @@
-"""The plugins of this room: the service, and the tools that ship."""
+"""The plugins of this room: the service with its permissions, and the tools that ship."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 
-from everlog.kernel import Context, plugin
+from everlog.kernel import ConfigError, Context, plugin
+from everlog.tools.hooks import ALWAYS, POLICY
+from everlog.tools.permissions.keeping import keep, own_file
+from everlog.tools.permissions.policy import Permissions
+from everlog.tools.permissions.settings import rules_from
 from everlog.tools.registry import ToolRegistry
 from everlog.tools.seam import Tools
 
+_log = logging.getLogger("everlog.tools")
 
-@plugin(name="tools", provides=(Tools,))
+
+@plugin(name="tools", provides=(Tools, Permissions))
 async def tools(ctx: Context) -> AsyncIterator[None]:
-    """Holds the tools and runs their calls."""
+    """Holds the tools, permits their calls, and runs them."""
+    permissions = Permissions(rules_from(ctx.config), ctx)
+    ctx.provide(Permissions, permissions)
     ctx.provide(Tools, ToolRegistry(ctx))
+    ctx.on(POLICY, permissions.decide)
+
+    def keep_for_good(rule: str) -> None:
+        permissions.remember(rule)
+        try:
+            keep(rule, own_file(ctx.config))
+        except ConfigError as error:
+            _log.warning("%s", error)
+
+    ctx.on(ALWAYS, keep_for_good)
     yield
 
 

@@ -149,7 +149,8 @@ class Tool:
         parallel_safe: whether it may run beside other parallel-safe calls of one answer.
         timeout: seconds after which it is stopped; None when it minds its own time.
         paths: the parameters that name files or folders; permissions look at where they lead.
-        subject: the parameter that permission rules match their pattern with; None for the first path.
+        subject: the parameter that permission rules match their pattern with; None where it is the paths.
+        network: whether a call reaches out of this machine.
         probe: tells whether a call took effect whose result was lost.
     """
 
@@ -163,6 +164,7 @@ class Tool:
     timeout: float | None = None
     paths: tuple[str, ...] = ()
     subject: str | None = None
+    network: bool = False
     probe: Probe | None = None
 
     def schema(self) -> JSONObject:

@@ -11,7 +11,7 @@ from everlog.tools.walking import files_below
 MAX_FILES = 1_000
 
 
-@tool(effects="read-only", parallel_safe=True, timeout=60, paths=("path",), subject="pattern")
+@tool(effects="read-only", parallel_safe=True, timeout=60, paths=("path",))
 def glob(context: ToolContext, pattern: str, path: str = ".") -> ToolOutput:
     """List the files whose path matches a pattern, like `**/*.py`, `src/*.{c,h}` or `test_*`.
 

@@ -11,7 +11,7 @@ MAX_MATCHES = 500
 MAX_LINE = 500
 
 
-@tool(effects="read-only", parallel_safe=True, timeout=120, paths=("path",), subject="pattern")
+@tool(effects="read-only", parallel_safe=True, timeout=120, paths=("path",))
 async def grep(context: ToolContext, pattern: str, path: str = ".", glob: str | None = None) -> ToolOutput:
     """Search the contents of files for a regular expression; gives `path:line:text`, sorted by path.
 

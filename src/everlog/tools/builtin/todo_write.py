@@ -19,7 +19,7 @@ class Entry(TypedDict):
     status: Literal["pending", "in_progress", "completed"]
 
 
-@tool(effects="idempotent")
+@tool(effects="read-only")  # nothing but the log changes
 async def todo_write(context: ToolContext, todos: list[Entry]) -> ToolOutput:
     """Write the to-do list of this session. Each call gives the whole list and replaces the one before.
 
