@@ -72,7 +72,7 @@ class Guarded:
         scrubber, finished = Scrubber(), False
         inner = self._adapter.stream(request, body)
         try:
-            while (delta := await self._next(inner)) is not None:
+            while (delta := await self._next(inner, request.provider)) is not None:
                 finished = finished or delta.kind == "finish"
                 for safe in scrubber.take(delta):
                     yield safe
@@ -83,12 +83,12 @@ class Guarded:
         if not finished:
             raise ModelFailure("the stream ended before the answer was complete", TRANSPORT)
 
-    async def _next(self, inner: AsyncIterator[Delta]) -> Delta | None:
+    async def _next(self, inner: AsyncIterator[Delta], provider: str) -> Delta | None:
         try:
             async with asyncio.timeout(self._idle_timeout):
                 return await anext(inner, None)
         except TimeoutError as error:
-            message = f"nothing came from {self.name} for {self._idle_timeout:g} s, and the request was given up"
+            message = f"nothing came from {provider} for {self._idle_timeout:g} s, and the request was given up"
             raise ModelFailure(message, TIMEOUT) from error
 
 

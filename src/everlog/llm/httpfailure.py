@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from everlog.llm.catalogue import Provider
 from everlog.llm.failure import (
     AUTH,
     BAD_REQUEST,
@@ -22,6 +23,7 @@ from everlog.llm.failure import (
     TRANSPORT,
     ModelFailure,
 )
+from everlog.llm.keys import key_variable
 
 _OVERFLOW = re.compile(
     r"context[_ ](length|size|window)|maximum context|prompt is too long|input is too long|too many (input )?tokens"
@@ -57,6 +59,13 @@ class Endpoint:
         return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
+def endpoint_of(provider: str, known: Provider, key: str | None, headers: Mapping[str, str]) -> Endpoint:
+    """Give the endpoint of a provider of the catalogue. A value is taken for a secret when it is long enough."""
+    variable = key_variable(provider, known.key_env)
+    secrets = tuple(value for value in (key, *headers.values()) if value and len(value) >= 8)
+    return Endpoint(provider, known.base_url, secrets, f"set {variable}, or run: everlog auth set {provider}")
+
+
 def from_status(
     endpoint: Endpoint, model: str, status: int, headers: Mapping[str, str], body: object, text: str
 ) -> ModelFailure:
@@ -76,14 +85,25 @@ def from_status(
 def from_stream_error(endpoint: Endpoint, model: str, body: object, text: str) -> ModelFailure:
     """Give the failure for an error that came inside a stream which had begun well."""
     said = endpoint.clean(_said(body, text))
-    everything = f"{said} {body if isinstance(body, dict) else ''}"
-    status = next((value for value in _numbers(body) if 400 <= value <= 599), None)
-    code = _code(status or 500, everything)
-    if status is None and re.search(r"rate_limit", everything):
-        code = RATE_LIMIT
-    if status is None and code == SERVER and re.search(r"invalid_request", everything):
-        code = BAD_REQUEST
+    error = body.get("error", body) if isinstance(body, dict) else None
+    words = [str(error[key]) for key in ("type", "code") if key in error] if isinstance(error, dict) else []
+    status = next((int(word) for word in words if re.fullmatch("[45][0-9][0-9]", word)), None)
+    named = next((_STATUS_OF[word] for word in words if word in _STATUS_OF), 500)
+    code = _code(status or named, f"{said} {' '.join(words)}")
     return ModelFailure(_sentence(endpoint, model, code, status, said, None), code, status=status)
+
+
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+}
+"""What the types and codes of errors mean that come without a status; any other is a failure of the server."""
 
 
 def unreachable(endpoint: Endpoint, error: BaseException) -> ModelFailure:
@@ -193,12 +213,6 @@ def _said(body: object, text: str) -> str:
             message = error.get("message") or error.get("detail") or error.get("msg")
             return str(message) if message else str(error)
     return "a web page, not an API's answer" if _HTML.match(text) else text
-
-
-def _numbers(body: object) -> list[int]:
-    error = body.get("error", body) if isinstance(body, dict) else None
-    found = [error.get(key) for key in ("status", "code", "status_code")] if isinstance(error, dict) else []
-    return [value for value in found if isinstance(value, int)]
 
 
 def _root_cause(error: BaseException) -> str:

@@ -9,11 +9,10 @@ from importlib.metadata import version
 
 from everlog.kernel import Context, plugin
 from everlog.llm.catalogue import Provider
-from everlog.llm.httpfailure import Endpoint
-from everlog.llm.keys import key_variable
+from everlog.llm.connection import Connection
 from everlog.llm.openai.chatbody import chat_body
 from everlog.llm.openai.chatreader import ChatReader
-from everlog.llm.openai.connection import Connection
+from everlog.llm.openai.connection import connection_to
 from everlog.llm.seam import BlobReader, Models, WireProtocol
 from everlog.session.records import Delta
 from everlog.session.request import Request
@@ -61,14 +60,7 @@ class ChatAdapter(ChatEncoder):
 
 def connect(provider: str, known: Provider, key: str | None, headers: Mapping[str, str]) -> ChatAdapter:
     """Make the adapter for an endpoint of the catalogue; nothing is sent before the first request."""
-    return ChatAdapter(Connection(endpoint_of(provider, known, key, headers), key, headers))
-
-
-def endpoint_of(provider: str, known: Provider, key: str | None, headers: Mapping[str, str]) -> Endpoint:
-    """Give what messages about failures need to know of an endpoint."""
-    variable = key_variable(provider, known.key_env)
-    secrets = tuple(value for value in (key, *headers.values()) if value and len(value) >= 8)
-    return Endpoint(provider, known.base_url, secrets, f"set {variable}, or run: everlog auth set {provider}")
+    return ChatAdapter(connection_to(provider, known, key, headers))
 
 
 @plugin(requires=(Models,))
