@@ -90,6 +90,7 @@ def _share(child: Session, log: Log, seq: int) -> None:
     child._events = log.events.prefix(seq + 1)
     child._messages = log._messages.copy(child._pick)
     child._snapshots = [entry for entry in log._snapshots if entry[0] <= seq]
+    child._next_snapshot = seq + 1
 
 
 def end_seed(session: Session) -> Event | None:

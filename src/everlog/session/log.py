@@ -18,8 +18,8 @@ from everlog.session.rules.ledger import Ledger
 from everlog.session.surface import Surface
 from everlog.session.vocabulary import CORE, Vocabulary
 
-_SNAPSHOT_MASK = 255
-"""A snapshot of the ledger is kept after each event whose seq ends in these bits."""
+_SNAPSHOT_EVERY = 256
+"""A snapshot of the ledger is kept about every so many events."""
 
 
 class Log:
@@ -33,6 +33,7 @@ class Log:
         self._ledger = Ledger()
         self._newest: Event | None = None
         self._snapshots: list[tuple[int, bytes]] = []
+        self._next_snapshot = _SNAPSHOT_EVERY - 1
         self._messages = MessageCache(self._pick)
         self._folds: dict[str, tuple[Projection[Any, Any], Any, int]] = {}
         self._saved_folds: dict[str, tuple[int, Any, int]] = {}
@@ -142,8 +143,14 @@ class Log:
         if event.surface_op is not None:
             self._to_surface(event, surface)
         self._ledger.apply(event, data, surface.generation)
-        if event.seq & _SNAPSHOT_MASK == _SNAPSHOT_MASK:
-            self._snapshots.append((event.seq, self._ledger.to_bytes()))
+        if event.seq >= self._next_snapshot:
+            self._keep_snapshot(event.seq)
+
+    def _keep_snapshot(self, seq: int) -> None:
+        """Remember the ledger as it is; a larger one less often, so that all of them stay small against the log."""
+        state = self._ledger.to_bytes()
+        self._snapshots.append((seq, state))
+        self._next_snapshot = seq + max(_SNAPSHOT_EVERY, len(state) // 16)
 
     def _to_surface(self, event: Event, surface: Surface) -> None:
         if surface.apply(event):

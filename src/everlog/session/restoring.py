@@ -79,6 +79,7 @@ def restore(log: Log, saved: bytes, next_seq: int, source: EventSource) -> bool:
     log._ledger = ledger
     log._events = EventList([], source, state.next_seq)
     log._snapshots = [(state.next_seq - 1, bytes(state.ledger))] if state.next_seq else []
+    log._next_snapshot = state.next_seq
     log._messages.rewritten()
     log._saved_folds = {
         name: (fold.version, msgspec.json.decode(fold.state), state.next_seq) for name, fold in state.folds.items()
