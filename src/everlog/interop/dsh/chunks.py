@@ -2,6 +2,9 @@
 
 A chunk becomes a record with its own time; nothing is joined. What a record has no name for is kept in it,
 and a chunk of a form that a record could not hold is kept whole, as a record of kind `foreign`.
+
+From version 2 on a stream is embedded in its answer, as runs of deltas (`text-chunks` and so on, with `time0`,
+`dt` and the parts) and single chunks (`chunk`, with `time`). A run is one of our records as it is.
 """
 
 from __future__ import annotations
@@ -51,3 +54,28 @@ def chunk_of(record: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("a record of several deltas, which that program keeps as chunks of their own")
     type, part = _TYPES[kind]
     return {"type": type, **rest, part: record["parts"][0]}
+
+
+_RUNS = {
+    "text-chunks": ("text", "texts"),
+    "reasoning-chunks": ("reasoning", "texts"),
+    "tool-call-chunks": ("tool-call", "args"),
+}
+"""Type of a run -> kind of the record, and the name of the run's parts."""
+
+
+def embedded_records(stream: list[Any]) -> list[Any]:
+    """Give our records for an embedded stream; an entry of another form stays as it is."""
+    return [_embedded_record(entry) if isinstance(entry, dict) else entry for entry in stream]
+
+
+def _embedded_record(entry: dict[str, Any]) -> dict[str, Any]:
+    match entry:
+        case {"type": "chunk", "time": int() as time, "chunk": dict() as chunk}:
+            return record_of(chunk, time)
+        case {"type": str() as type, "time0": _, "dt": _} if type in _RUNS and _RUNS[type][1] in entry:
+            kind, parts = _RUNS[type]
+            names = {"time0": "t0", parts: "parts"}
+            return {"kind": kind} | {names.get(key, key): value for key, value in entry.items() if key != "type"}
+        case _:
+            return entry

@@ -15,7 +15,7 @@ from everlog.interop.dsh.jsontext import parse
 from everlog.interop.dsh.packed import Row
 from everlog.interop.dsh.prefix import accepted
 from everlog.interop.dsh.recording import DshRecording
-from everlog.interop.dsh.translation import Attempts, data_here, op_here, type_here
+from everlog.interop.dsh.translation import Attempts, data_here, op_here, type_here, with_records
 from everlog.session.event import Event, read_event
 from everlog.session.jsonvalue import NotJSON, encode
 from everlog.session.vocabulary import CORE
@@ -65,6 +65,8 @@ def _marked(rows: Iterable[Row]) -> list[int]:
 def _events(rows: Iterable[Row], session: str, version: int) -> Iterator[Event]:
     attempts, ends = Attempts(), replace_ends(version)
     for row in rows:
+        if version >= 2 and type_of(row) in ("assistant/message", "assistant/attempt"):
+            row = {**row, "data": with_records(row["data"])}
         try:
             yield read_event(encode(_event(row, attempts, ends)))
         except NotJSON as error:

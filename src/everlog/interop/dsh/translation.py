@@ -11,7 +11,8 @@
 | a type without a name here | the same, and `ignorable: true` |
 
 A message wakes when its target is `next-turn`. An attempt is 1 plus the `llm/retry` events before it in its
-step. Everything else is the same on both sides. Data that does not have the shape of its type is left as it
+step. From version 2 on, answers and attempts embed their stream, whose entries become records; a log of such a
+version is not written. Everything else is the same on both sides. Data that does not have the shape of its type is left as it
 is, in both directions.
 """
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from everlog.interop.dsh.chunks import chunk_of, record_of
+from everlog.interop.dsh.chunks import chunk_of, embedded_records, record_of
 
 Data: TypeAlias = dict[str, Any]
 
@@ -60,6 +61,12 @@ def data_here(type: str, data: Any, attempt: int, time: int) -> Any:
         case _:
             change = _HERE.get(type)
             return change(data) if change is not None else data
+
+
+def with_records(data: Any) -> Any:
+    """Give the data of an answer or attempt of version 2 or later, with our records for its embedded stream."""
+    stream = data.get("stream") if isinstance(data, dict) else None
+    return {**data, "stream": embedded_records(stream)} if isinstance(stream, list) else data
 
 
 def data_there(type: str, data: Any) -> Any:
