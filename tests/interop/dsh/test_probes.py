@@ -9,7 +9,7 @@ from tests.interop.dsh.vectors import Appender, Closed, bytes_of, cases, kind_of
 
 from everlog.interop import dsh
 from everlog.interop.dsh.jsontext import parse
-from everlog.interop.dsh.packed import Row
+from everlog.interop.dsh.rows import Row
 from everlog.session import AppendRefused, FormatUnsupported, SessionCorrupt
 
 LOADED_ONLY = {"lines", "packed-rows", "header", "legacy"}

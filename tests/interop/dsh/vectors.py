@@ -17,7 +17,8 @@ import pytest
 
 from everlog.interop import dsh
 from everlog.interop.dsh.header import session_header
-from everlog.interop.dsh.packed import PACKED, Row, unpack
+from everlog.interop.dsh.packed import PACKED, unpack
+from everlog.interop.dsh.rows import Row
 from everlog.interop.dsh.translation import Attempts, data_here, op_here, type_here
 from everlog.session import FormatUnsupported, Recording, Session, SessionCorrupt
 from everlog.session.log import Log

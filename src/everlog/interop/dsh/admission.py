@@ -13,8 +13,8 @@ from typing import Any
 from everlog.interop.dsh.errors import LogDamaged, UnknownEvent
 from everlog.interop.dsh.jsontext import is_count, is_integer
 from everlog.interop.dsh.older import upgrade
-from everlog.interop.dsh.packed import Row
 from everlog.interop.dsh.prefix import Prefix
+from everlog.interop.dsh.rows import Row, type_of
 from everlog.interop.dsh.vocabulary import OWN, RETIRED
 from everlog.session.jsonvalue import encode
 from everlog.session.payloads import RequestHeader
@@ -38,12 +38,6 @@ def admitted(prefix: Prefix) -> list[Row]:
     for row in rows:
         _refuse(session, row, _envelope_fault(row, version) or _header_fault(row))
     return rows
-
-
-def type_of(row: Row) -> str:
-    """Give the type of a row; `undefined` when it has none."""
-    found = row.get("type")
-    return found if isinstance(found, str) else "undefined"
 
 
 def _refuse(session: str, row: Row, fault: str | None) -> None:

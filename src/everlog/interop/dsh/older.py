@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from everlog.interop.dsh.jsontext import is_count
-from everlog.interop.dsh.packed import Row
+from everlog.interop.dsh.rows import Row
 
 RowAt = Callable[[object], Row | None]
 """Gives the upgraded row with a seq, or None."""

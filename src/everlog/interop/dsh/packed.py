@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 from everlog.interop.dsh.jsontext import is_count, is_integer
-
-Row: TypeAlias = dict[str, Any]
-"""A row of the file as a JSON object with that program's names."""
+from everlog.interop.dsh.rows import Row
 
 _ENVELOPE = {"type", "seq0", "time0", "data"}
 _COMMON = {"turn", "step", "index", "dt"}

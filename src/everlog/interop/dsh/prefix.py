@@ -16,7 +16,8 @@ from typing import Any
 from everlog.interop.dsh.errors import LogDamaged
 from everlog.interop.dsh.header import read_header_line
 from everlog.interop.dsh.jsontext import parse
-from everlog.interop.dsh.packed import PACKED, Row, unpack
+from everlog.interop.dsh.packed import PACKED, unpack
+from everlog.interop.dsh.rows import Row, type_of
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _take(line: bytes, rows: list[Row]) -> str | None:
 def _rows_of(found: object) -> list[Row]:
     if not isinstance(found, dict):
         raise ValueError("a row is an object")
-    return unpack(found) if found.get("type") in PACKED else [found]
+    return unpack(found) if type_of(found) in PACKED else [found]
 
 
 def _ends_a_turn(text: bytes, start: int) -> bool:

@@ -7,14 +7,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from everlog.interop.dsh.admission import admitted, replace_ends, type_of
+from everlog.interop.dsh.admission import admitted, replace_ends
 from everlog.interop.dsh.errors import LogDamaged
 from everlog.interop.dsh.frames import MAGIC, contents, frame_end
 from everlog.interop.dsh.header import session_header
 from everlog.interop.dsh.jsontext import parse
-from everlog.interop.dsh.packed import Row
 from everlog.interop.dsh.prefix import accepted
 from everlog.interop.dsh.recording import DshRecording
+from everlog.interop.dsh.rows import Row, type_of
 from everlog.interop.dsh.translation import Attempts, data_here, op_here, type_here, with_records
 from everlog.session.event import Event, read_event
 from everlog.session.jsonvalue import NotJSON, encode

@@ -12,8 +12,8 @@
 
 A message wakes when its target is `next-turn`. An attempt is 1 plus the `llm/retry` events before it in its
 step. From version 2 on, answers and attempts embed their stream, whose entries become records; a log of such a
-version is not written. Everything else is the same on both sides. Data that does not have the shape of its type is left as it
-is, in both directions.
+version is not written. Everything else is the same on both sides. Data that does not have the shape of its
+type is left as it is, in both directions.
 """
 
 from __future__ import annotations

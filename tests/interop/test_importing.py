@@ -1,0 +1,78 @@
+"""What another program kept becomes a session, or a recording when it breaks a rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.interop.dsh.samples import call, closed, file, opened, user
+from tests.interop.dsh.vectors import cases, names, needed, session_bytes
+from tests.session.stories import Story, plain_turn
+
+from everlog import to_json
+from everlog.interop.importing import detect, imported
+from everlog.session import FormatUnsupported, RuleViolation
+
+SOUND = file(closed(user(2)))
+BROKEN = file(opened(call("nobody-asked")))
+
+
+def test_a_sound_log_is_a_session_that_goes_on() -> None:
+    log = imported(SOUND)
+    assert (log.format, log.is_session, log.header.origin, log.header.recording) == ("dsh", True, "import", None)
+    session = log.session()
+    assert [to_json(event) for event in session.events][:-1] == [to_json(event) for event in log.recording.events]
+    plain_turn(Story(session))
+    assert session.ledger.turns.last == 2
+
+
+def test_a_log_that_breaks_a_rule_is_a_recording() -> None:
+    log = imported(BROKEN)
+    assert (log.is_session, log.header.origin, log.header.recording) == (False, "import", True)
+    with pytest.raises(RuleViolation):
+        log.session()
+
+
+def test_the_header_keeps_who_and_where() -> None:
+    log = imported(file([], origin="subagent", parentSession="parent"))
+    assert (log.header.id, log.header.created_at, log.header.cwd, log.header.parent_session) == ("s", 1, "/w", "parent")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"{}", b'{"type":"other"}\n', b'{"id":"x","createdAt":1,"format":1}\n', b"\0"]
+)
+def test_a_file_of_another_form_is_not_taken_for_one(data: bytes) -> None:
+    assert detect(data) is None
+    with pytest.raises(FormatUnsupported, match="this build reads dsh"):
+        imported(data)
+
+
+def test_a_format_that_is_not_known_is_refused_by_name() -> None:
+    with pytest.raises(FormatUnsupported, match="elsewhere"):
+        imported(SOUND, format="elsewhere")
+
+
+def test_files_are_told_by_what_they_hold(tmp_path: Path) -> None:
+    path = tmp_path / "any.name"
+    path.write_bytes(SOUND)
+    assert detect(path) == "dsh"
+    assert imported(path).header.id == "s"
+
+
+def test_compressed_files_are_told_too() -> None:
+    zstandard = pytest.importorskip("zstandard", reason="the optional package zstandard is not installed")
+    compressed = zstandard.ZstdCompressor().compress(SOUND)
+    assert detect(compressed) == "dsh"
+    assert imported(compressed).is_session
+
+
+@needed
+@pytest.mark.parametrize("name", cases(names(refused=False)))
+def test_each_log_of_the_vectors_is_a_session_exactly_when_it_breaks_no_rule(name: str) -> None:
+    log = imported(session_bytes(name))
+    if not log.is_session:
+        assert log.header.recording
+        return
+    story = Story(log.session())
+    plain_turn(story)
+    assert story.session.messages()[-1].text == "hi"
