@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.peers.aimock import Aimock, running_aimock
+from tests.rebuilding import Witness, witnessed
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +20,11 @@ def aimock(aimock_server: Aimock) -> Aimock:
     """A server that speaks the protocols of providers, without answers yet."""
     aimock_server.reset()
     return aimock_server
+
+
+@pytest.fixture(autouse=True)
+def every_request_is_rebuilt(request: pytest.FixtureRequest) -> Iterator[Witness]:
+    """After each test that had an agent: derive every request from the stored log, and compare what was sent."""
+    server = request.getfixturevalue("aimock") if "aimock" in request.fixturenames else None
+    with witnessed((lambda: server.bodies) if server else None) as witness:
+        yield witness

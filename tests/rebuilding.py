@@ -1,0 +1,128 @@
+"""The check behind every test that has an agent: what was sent follows from the stored log, and from it alone.
+
+A `Witness` sees each body on its way out, innermost, where the adapter takes it. When the test is over, the log
+is read back from its store (or, where that is gone, from the bytes of its events), every request is derived from
+it again, and the bodies are compared byte for byte: with what the adapter took, and with what a server received.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from everlog.agent.attempt import Attempt
+from everlog.agent.factory import LoopFactory
+from everlog.agent.live import LiveAgent
+from everlog.agent.seam import Outgoing
+from everlog.llm.seam import Encoder
+from everlog.llm.wire import check_wire
+from everlog.session import Recording, read_event, read_header
+from everlog.session.log import Log
+from everlog.session.records import Delta
+from everlog.store import SessionNotFound, open_store
+
+Key = tuple[int, int, int]
+_WITHOUT_HTTP = ("script", "rerun")
+
+
+@dataclass
+class Seen:
+    """One session that an agent ran in the test, and the bodies that went out for it."""
+
+    log: Log
+    url: str
+    bodies: dict[Key, bytes] = field(default_factory=dict)
+    over_http: list[bytes] = field(default_factory=list)
+
+
+class Witness:
+    """Watches the agents of one test."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, Seen] = {}
+        self.encoders: dict[str, Encoder] = {}
+
+    def watch(self, patch: pytest.MonkeyPatch) -> None:
+        """Begin to watch every agent that is made from now on."""
+        made, sent = LoopFactory._make, Attempt._send
+        witness = self
+
+        async def make(factory: LoopFactory, session: Any, route: Any, set_up: Any) -> LiveAgent:
+            witness.sessions.setdefault(session.id, Seen(session, factory._store.url)).log = session
+            return await made(factory, session, route, set_up)
+
+        async def send(attempt: Attempt, outgoing: Outgoing) -> AsyncIterator[Delta]:
+            stream = await sent(attempt, outgoing)
+            adapter = attempt._route.adapter
+            witness.encoders[adapter.name] = adapter
+            seen = witness.sessions[attempt._session.id]
+            seen.bodies[attempt.turn, attempt.step, attempt.number] = attempt._body
+            if adapter.name not in _WITHOUT_HTTP:
+                seen.over_http.append(attempt._body)
+            return stream
+
+        patch.setattr(LoopFactory, "_make", make)
+        patch.setattr(Attempt, "_send", send)
+
+    def compare(self, received: Iterable[bytes] | None) -> None:
+        """Compare everything that was sent with what the stored logs give; `received` is what a server got."""
+        for id, seen in self.sessions.items():
+            self._compare(id, seen)
+        if received is not None:
+            sent = [body for seen in self.sessions.values() for body in seen.over_http]
+            assert sorted(received) == sorted(sent), "what the server received is not what the logs rebuild"
+
+    def _compare(self, id: str, seen: Seen) -> None:
+        log = _in_a_thread(lambda: _stored(id, seen))
+        found = {}
+        for check in check_wire(log, self.encoders.get):
+            if check.request.startswith("side ") or check.sent.adapter not in self.encoders:
+                continue
+            assert check.matches, f"session {id}: {check.difference}"
+            key = tuple(int(number) for number in check.request.split("."))
+            found[key] = check.body or b""
+        for key, body in seen.bodies.items():
+            assert found[key] == body, f"session {id}: the body of {key} is not what its log rebuilds"  # type: ignore[index]
+            assert not any(body in event.data_json for event in log.events), f"session {id}: an event holds a body"
+
+
+async def _stored(id: str, seen: Seen) -> Log:
+    """Read a log back from its store, or from the bytes of its events where the store is gone."""
+    if not seen.url.startswith("memory:"):
+        try:
+            async with open_store(seen.url) as store, await store.open(id, "read") as log:
+                return _again(log)
+        except SessionNotFound:
+            pass  # the test deleted it
+    return _again(seen.log)
+
+
+def _again(log: Log) -> Recording:
+    header = read_header(log.header.to_json())
+    return Recording(header, [read_event(event.to_json()) for event in log.events])
+
+
+def _in_a_thread(work: Callable[[], Any]) -> Any:
+    """Run a coroutine on an event loop of its own, beside the one that the tests have."""
+    answer: list[Any] = []
+    thread = threading.Thread(target=lambda: answer.append(asyncio.run(work())))
+    thread.start()
+    thread.join()
+    return answer[0]
+
+
+@contextmanager
+def witnessed(received: Callable[[], Iterable[bytes]] | None) -> Any:
+    """Watch the agents of the block, and compare when it is over."""
+    witness = Witness()
+    with pytest.MonkeyPatch.context() as patch:
+        witness.watch(patch)
+        yield witness
+    if witness.sessions:
+        witness.compare(received() if received else None)
