@@ -18,9 +18,7 @@ MODEL = "lab/some-model"
 
 
 def configured(server: Aimock, more: str = "") -> Config:
-    return Config.parse(
-        f'[provider.lab]\nprotocol = "openai"\nbase_url = "{server.openai_url}"\nneeds_key = false\n{more}'
-    )
+    return Config.parse(f'[provider.lab]\nbase_url = "{server.openai_url}"\nneeds_key = false\n{more}')
 
 
 def calls(*wanted: tuple[str, dict[str, Any]]) -> dict[str, Any]:
