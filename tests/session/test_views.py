@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.session.stories import Story
 
 from everlog.session import AppendRefused
-from tests.session.stories import Story
 
 
 def test_null_does_not_stand_for_a_nested_view_that_must_be_there() -> None:

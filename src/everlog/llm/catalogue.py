@@ -20,7 +20,8 @@ from typing import Any
 
 import msgspec
 
-from everlog.kernel import Config
+from everlog.kernel import Config, ConfigError
+from everlog.kernel.config import user_config_file
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +88,14 @@ class Catalogue:
 
     @classmethod
     def load(cls, config: Config) -> Catalogue:
-        """Read what ships, and over it `[provider]` and `[model]` of the configuration. Raises ConfigError."""
+        """Read what ships, and over it `[provider]` and `[model]` of the configuration.
+
+        Raises:
+            ConfigError: a value is wrong; or a project's file defines a provider, which would get the user's keys.
+        """
+        for name in config.brought.section(dict[str, Any], "provider"):
+            problem = f"provider.{name}: a project may not say where keys and prompts go; move it to {_own_file()}"
+            raise ConfigError(config.brought.origin("provider", name), None, problem)
         shipped = Config.parse((files("everlog.llm") / "catalogue.toml").read_text(encoding="utf-8"))
         return cls(_tables(shipped, config, "provider", Provider), _tables(shipped, config, "model", ModelFacts))
 
@@ -115,6 +123,10 @@ def _tables(shipped: Config, config: Config, key: str, shape: type[Any]) -> dict
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     both = {key for key in above if isinstance(above[key], dict) and isinstance(below.get(key), dict)}
     return {**below, **{key: _laid_over(below[key], above[key]) if key in both else above[key] for key in above}}
+
+
+def _own_file() -> str:
+    return str(user_config_file())
 
 
 def in_camel_case(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeAlias
 
 from everlog.errors import EverlogError
+from everlog.kernel import Context, plugin
 from everlog.llm import deltas
 from everlog.llm.failure import BAD_REQUEST, NOT_FOUND, ModelFailure
-from everlog.llm.seam import BlobReader, Route
+from everlog.llm.seam import BlobReader, Models, Route
 from everlog.session.event import Event
 from everlog.session.header import now_ms
 from everlog.session.log import Log
@@ -21,6 +22,7 @@ from everlog.session.messagelist import message_of
 from everlog.session.messages import Message, Reasoning, Text, ToolCall
 from everlog.session.records import Delta, deltas_of
 from everlog.session.request import Request
+from everlog.store.seam import Store
 
 LoadLog: TypeAlias = Callable[[], Awaitable[Log]]
 """Gives the recorded session. Raises an `EverlogError` when there is none."""
@@ -118,3 +120,21 @@ def _now(delta: Delta) -> Delta:
     """Give the delta as one that comes now; its record without what packing adds."""
     record = {k: v for k, v in (delta.record or {}).items() if k not in ("kind", "t0")} if delta.record else None
     return Delta(delta.kind, now_ms(), delta.index, delta.text, delta.id, delta.name, record)
+
+
+@plugin(requires=(Models, Store))
+async def rerun(ctx: Context) -> AsyncIterator[None]:
+    """Lets `rerun/SESSION` give the answers of a recorded session, while tools run live."""
+    models, store = ctx[Models], ctx[Store]
+
+    def route(session: str) -> Route:
+        return rerun_route(session, lambda: _load(store, session))
+
+    ctx.at_end(models.add_provider("rerun", route))
+    ctx.at_end(models.add_encoder(RerunAdapter("", lambda: _load(store, ""))))
+    yield
+
+
+async def _load(store: Store, session: str) -> Log:
+    log: Log = await store.open(session, "read")
+    return log
