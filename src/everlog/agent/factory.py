@@ -78,9 +78,10 @@ class LoopFactory(AgentFactory):
         """Give what asks the tools about a call of a session whose outcome its log does not tell."""
 
         async def probe(call: ToolCallEvent, effects: object) -> Verdict:
-            async with await self._store.open(id, "read") as log:
+            lost = ToolCall(id=call.call_id, name=call.name, arguments=call.arguments)
+            async with await self._store.open(id, "read") as log:  # what the probe compares with stands in the log
                 context = ToolContext(cwd=folder_of(log), call_id=call.call_id, session=log, scope=self._scope)
-            return await self._tools.probe(ToolCall(id=call.call_id, name=call.name, arguments=call.arguments), context)
+                return await self._tools.probe(lost, context)
 
         return probe
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from everlog.session.jsonvalue import JSON, NotJSON, encode, scrub, scrub_json
 from everlog.session.messages import Block, Text
 from everlog.session.payloads import ToolError
+from everlog.tools.redaction import without_values
 from everlog.tools.seam import Blobs, ToolOutput, failure
 
 MAX_CHARACTERS = 50_000
@@ -19,8 +20,8 @@ MAX_META_BYTES = 1_000_000
 """How much JSON for presentation is kept of one result."""
 
 
-def fit(output: ToolOutput, blobs: Blobs | None, limit: int = MAX_CHARACTERS) -> ToolOutput:
-    """Give an output that the log accepts.
+def fit(output: ToolOutput, blobs: Blobs | None, secrets: Mapping[str, str], limit: int = MAX_CHARACTERS) -> ToolOutput:
+    """Give an output that the log accepts, without the values of secrets.
 
     Text past `limit` characters is cut out of its middle; the whole goes to a blob where there are any, and the
     text says how much was cut and how to read it. What JSON cannot hold makes a TOOL_RESULT_INVALID of it.
@@ -30,9 +31,11 @@ def fit(output: ToolOutput, blobs: Blobs | None, limit: int = MAX_CHARACTERS) ->
         meta = _bounded_meta(output.meta)
     except (NotJSON, TypeError, AttributeError, RecursionError, msgspec.MsgspecError) as error:
         return failure(f"The tool ran, but what it returned is not JSON: {scrub(str(error))}", "TOOL_RESULT_INVALID")
+    output = without_values(replace(output, content=content, meta=meta), secrets)
+    content = output.content
     if sum(len(block.text) for block in content if isinstance(block, Text)) > limit:
         content = tuple(_shortened(content, blobs, limit))
-    return replace(output, content=content, meta=meta, error=_bounded_error(output.error))
+    return replace(output, content=content, error=_bounded_error(output.error))
 
 
 def _checked(block: Block) -> Block:

@@ -40,3 +40,19 @@ def redacted(text: str, secrets: Mapping[str, str]) -> str:
         if len(value) >= MIN_LENGTH and value in text:
             text = text.replace(value, f"[value of {name} removed]")
     return text
+
+
+class Surroundings:
+    """What of this process's environment tools may see. `keep` names secrets that commands get all the same."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ, keep: Collection[str] = ()) -> None:
+        self._environ = environ
+        self._keep = frozenset(keep)
+
+    def for_commands(self) -> dict[str, str]:
+        """Give the environment of a command."""
+        return without_secrets(self._environ, self._keep)
+
+    def secrets(self) -> dict[str, str]:
+        """Give the secrets whose values no output may show."""
+        return {name: value for name, value in secrets_of(self._environ).items() if name not in self._keep}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from everlog.kernel import Scope
 from everlog.session.jsonvalue import scrub_json
 from everlog.session.messages import ToolCall
 from everlog.tools.approval import consent
 from everlog.tools.bounding import fit
+from everlog.tools.environment import Surroundings, redacted
 from everlog.tools.execution import execute
 from everlog.tools.hooks import (
     EXECUTE,
@@ -25,8 +28,9 @@ from everlog.tools.hooks import (
     Outcome,
     ToolUse,
 )
+from everlog.tools.redaction import CleanBlobs
 from everlog.tools.schema import parse_arguments
-from everlog.tools.seam import Tool, ToolContext, ToolFailure, ToolOutput, failure
+from everlog.tools.seam import Blobs, Tool, ToolContext, ToolFailure, ToolOutput, failure
 
 Offered = Callable[[Scope], Sequence[Tool]]
 
@@ -34,9 +38,10 @@ Offered = Callable[[Scope], Sequence[Tool]]
 class Pipeline:
     """Runs calls, one `run` each. The scope is where hooks and the approver are looked up."""
 
-    def __init__(self, offered: Offered, grace: float) -> None:
+    def __init__(self, offered: Offered, grace: float, surroundings: Surroundings) -> None:
         self._offered = offered
         self._grace = grace
+        self._surroundings = surroundings
 
     async def run(
         self, call: ToolCall, context: ToolContext, scope: Scope, asking: asyncio.Lock, outcome: Outcome
@@ -46,15 +51,29 @@ class Pipeline:
         When the caller is cancelled, `outcome` holds what became of the tool, or nothing if it has not begun.
         """
         try:
-            use = self._resolved(call, context, scope, outcome)
+            use = self._resolved(call, self._guarded(context), scope, outcome)
         except ToolFailure as error:
-            return fit(failure(str(error), error.code), None)
+            return self.fitted(failure(str(error), error.code), None)
         refusal = await _refusal(use, scope, asking)
         if refusal is not None:
-            return fit(failure(refusal, "PERMISSION_DENIED"), None)
+            return self.fitted(failure(refusal, "PERMISSION_DENIED"), None)
         if use.tool.effects != "read-only":
             await context.flush()
         return await self._performed(use, scope)
+
+    def fitted(self, output: ToolOutput, blobs: Blobs | None) -> ToolOutput:
+        """Give an output as the log takes it, without the values of secrets."""
+        return fit(output, blobs, self._surroundings.secrets())
+
+    def _guarded(self, context: ToolContext) -> ToolContext:
+        """Give a context from which no secret can be had."""
+        secrets = self._surroundings.secrets()
+        return replace(
+            context,
+            environ=self._surroundings.for_commands(),
+            blobs=context.blobs and CleanBlobs(context.blobs, secrets),
+            redact=partial(redacted, secrets=secrets),
+        )
 
     def _resolved(self, call: ToolCall, context: ToolContext, scope: Scope, outcome: Outcome) -> ToolUse:
         tools = {tool.name: tool for tool in self._offered(scope)}
@@ -72,10 +91,10 @@ class Pipeline:
         async def as_it_is(use: ToolUse, output: ToolOutput) -> ToolOutput:
             return output
 
-        output = fit(await _never_raising(EXECUTE.around(scope, inner, use), use), use.context.blobs)
+        output = self.fitted(await _never_raising(EXECUTE.around(scope, inner, use), use), use.context.blobs)
         use.outcome.output = output
         seen = await _never_raising(FINISHED.around(scope, as_it_is, use, output), use)
-        return output if seen is output else fit(seen, use.context.blobs)
+        return output if seen is output else self.fitted(seen, use.context.blobs)
 
 
 async def _never_raising(running: Awaitable[ToolOutput], use: ToolUse) -> ToolOutput:

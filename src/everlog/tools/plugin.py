@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from everlog.kernel import ConfigError, Context, plugin
+from everlog.tools.environment import Surroundings
 from everlog.tools.hooks import ALWAYS, POLICY
 from everlog.tools.permissions.keeping import keep, own_file
 from everlog.tools.permissions.policy import Permissions
@@ -19,9 +20,10 @@ _log = logging.getLogger("everlog.tools")
 @plugin(name="tools", provides=(Tools, Permissions))
 async def tools(ctx: Context) -> AsyncIterator[None]:
     """Holds the tools, permits their calls, and runs them."""
-    permissions = Permissions(rules_from(ctx.config), ctx)
+    rules = rules_from(ctx.config)
+    permissions = Permissions(rules, ctx)
     ctx.provide(Permissions, permissions)
-    ctx.provide(Tools, ToolRegistry(ctx))
+    ctx.provide(Tools, ToolRegistry(ctx, surroundings=Surroundings(keep=rules.keep_env)))
     ctx.on(POLICY, permissions.decide)
 
     def keep_for_good(rule: str) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 
 from everlog.kernel import Registration, Registry, Scope
 from everlog.session.messages import ToolCall
+from everlog.tools.environment import Surroundings
 from everlog.tools.execution import GRACE_SECONDS
 from everlog.tools.hooks import Outcome
 from everlog.tools.pipeline import Pipeline
 from everlog.tools.scheduling import Batch
 from everlog.tools.schema import parse_arguments
 from everlog.tools.seam import Bench, Tool, ToolContext, ToolFailure, ToolOutput, Tools, Verdict
-from everlog.tools.threads import in_thread
 
 TOGETHER = 8
 """How many parallel-safe calls of one answer run at the same time."""
@@ -23,11 +22,17 @@ TOGETHER = 8
 class ToolRegistry(Tools):
     """The tools that plugins add. `scope` is where what is added without a scope stands."""
 
-    def __init__(self, scope: Scope, together: int = TOGETHER, grace: float = GRACE_SECONDS) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        together: int = TOGETHER,
+        grace: float = GRACE_SECONDS,
+        surroundings: Surroundings | None = None,
+    ) -> None:
         self._scope = scope
         self._together = together
         self._tools = Registry[Tool]("tools")
-        self._pipeline = Pipeline(self.offered, grace)
+        self._pipeline = Pipeline(self.offered, grace, surroundings or Surroundings())
 
     def add(self, tool: Tool, scope: Scope | None = None) -> Registration:
         """Offer a tool; see `Tools.add`."""
@@ -60,6 +65,6 @@ class ToolRegistry(Tools):
         try:
             given = parse_arguments(call.arguments)
             found[0].check(given)
-            return await in_thread(partial(look, context, given))
+            return await look(context, given)
         except (ToolFailure, OSError):
             return "unknown"

@@ -19,7 +19,6 @@ from everlog.session.jsonvalue import NotJSON
 from everlog.session.messages import ToolCall, tool_message
 from everlog.session.payloads import ToolCallEvent, ToolResultEvent, ToolSettled
 from everlog.session.views import View, json_raw
-from everlog.tools.bounding import fit
 from everlog.tools.execution import not_started
 from everlog.tools.hooks import Outcome
 from everlog.tools.pipeline import Pipeline
@@ -140,7 +139,9 @@ class Batch:
     def _answer_rest(self) -> None:
         for index in range(self._answered, len(self._calls)):
             if index not in self._payloads:
-                self._payloads[index] = self._payload(index, fit(not_started(self._calls[index]), None))
+                self._payloads[index] = self._payload(
+                    index, self._pipeline.fitted(not_started(self._calls[index]), None)
+                )
         self._append_ready()
 
 

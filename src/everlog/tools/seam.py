@@ -21,6 +21,7 @@ from everlog.session.log import Log
 from everlog.session.messages import Block, Text, ToolCall
 from everlog.session.payloads import ToolError
 from everlog.session.views import View
+from everlog.tools.environment import without_secrets
 
 Effects: TypeAlias = Literal["read-only", "idempotent", "mutating"]
 """What running a call changes: nothing; something, but the same when it runs twice; something each time."""
@@ -99,6 +100,10 @@ def _record_nothing(payload: View) -> None:
     raise RuntimeError("this call runs outside a session; there is no log to record in")
 
 
+def _as_it_is(text: str) -> str:
+    return text
+
+
 async def _nothing_to_flush() -> None:
     return None
 
@@ -113,6 +118,9 @@ class ToolContext:
         session: the session's log, to be read; None outside a session.
         scope: the agent's scope, where services are looked up; None outside an agent.
         blobs: where large output goes; None where nothing keeps blobs.
+        environ: the environment for commands: this process's, without secrets.
+        redact: takes the values of secrets out of a text. Every output passes it; a tool that shortens text itself
+            calls it before, since a half of a secret is not recognised.
         cancelled: set when the call is to stop. Only a function that is not async needs to look at it.
         record: appends a log-only payload to the session (a `TodoWrite`); safe from any thread.
         flush: returns when everything appended so far is durable.
@@ -123,13 +131,15 @@ class ToolContext:
     session: Log | None = None
     scope: Scope | None = None
     blobs: Blobs | None = None
+    environ: Mapping[str, str] = field(default_factory=without_secrets)
+    redact: Callable[[str], str] = _as_it_is
     cancelled: threading.Event = field(default_factory=threading.Event)
     record: Callable[[View], None] = _record_nothing
     flush: Callable[[], Awaitable[None]] = _nothing_to_flush
 
 
-Probe: TypeAlias = Callable[[ToolContext, JSONObject], Verdict]
-"""Looks at the world for the effect of a call with these arguments. Changes nothing; runs in a thread."""
+Probe: TypeAlias = Callable[[ToolContext, JSONObject], Awaitable[Verdict]]
+"""Looks at the world for the effect of a call with these arguments, and changes nothing."""
 
 Arguments: TypeAlias = "dict[str, object]"
 """Checked arguments by parameter name, as the function gets them."""

@@ -116,6 +116,23 @@ async def test_commands_do_not_see_secrets(shop: Workshop, monkeypatch: pytest.M
     for name in ("OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "COPY_OF_IT"):
         monkeypatch.setenv(name, "sk-very-secret-value")
     monkeypatch.setenv("HARMLESS", "yes")
+    monkeypatch.setenv("SHORT_TOKEN", "abc")
     told = text(await shop.one("bash", command="env"))
     assert "sk-very-secret-value" not in told
     assert "HARMLESS=yes" in told
+    assert "SHORT_TOKEN" not in told
+
+
+async def test_a_secret_that_is_found_all_the_same_reaches_neither_log_nor_blob(
+    shop: Workshop, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", 'sk-"very"-secret-value')
+    (workspace / "found").write_text('key: sk-"very"-secret-value\n' * 5_000)
+    await shop.one("bash", command="cat found")
+    await shop.one("read", file_path="found", limit=1)
+    await shop.one("edit", file_path="found", old_string="key", new_string="clef", replace_all=True)
+    await shop.one("grep", pattern="secret")
+    assert shop.blobs.kept
+    everything = [event.to_json() for event in shop.session.events] + list(shop.blobs.kept.values())
+    assert not any(b"secret-value" in data for data in everything)
+    assert b"[value of OPENAI_API_KEY removed]" in b"".join(everything)

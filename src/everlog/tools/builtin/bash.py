@@ -8,16 +8,15 @@ import tempfile
 import uuid
 from typing import BinaryIO
 
-from everlog.tools.bounding import spilled
+from everlog.session.jsonvalue import JSONObject
 from everlog.tools.declare import tool
-from everlog.tools.environment import without_secrets
 from everlog.tools.processes import Command
-from everlog.tools.seam import Blobs, ToolContext, ToolFailure, ToolOutput, output
+from everlog.tools.seam import ToolContext, ToolFailure, ToolOutput, output
+from everlog.tools.spooling import shown_output
 
 DEFAULT_SECONDS = 120.0
 MAX_SECONDS = 3_600.0
 MAX_OUTPUT_BYTES = 256_000_000
-SHOWN_BYTES = 30_000
 
 QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 """What keeps programs from waiting for a person who is not there."""
@@ -42,15 +41,15 @@ async def bash(context: ToolContext, command: str, timeout: float = DEFAULT_SECO
         except asyncio.CancelledError:
             await running.end()
             text = (
-                f"{_shown(out, context.blobs)}\n[cancelled; the command was ended, and may have done part of its work]"
+                f"{shown_output(context, out)}\n[cancelled; the command was ended, and may have done part of its work]"
             )
             raise ToolFailure(text, code="TOOL_CANCELLED") from None
         left = await running.end()
-        return _result(running, out, context.blobs, ending, left)
+        return _result(context, running, out, ending, left)
 
 
 async def _start(context: ToolContext, command: str, out: BinaryIO) -> Command:
-    environ = {**without_secrets(), **QUIET}
+    environ = {**context.environ, **QUIET}
     try:
         return await Command.start(["bash", "-c", command], context.cwd, environ, out, uuid.uuid4().hex)
     except (OSError, ValueError) as error:
@@ -74,34 +73,18 @@ async def _watched(running: Command, out: BinaryIO, seconds: float) -> str | Non
         leader.cancel()
 
 
-def _result(running: Command, out: BinaryIO, blobs: Blobs | None, ending: str | None, left: int) -> ToolOutput:
+def _result(context: ToolContext, running: Command, out: BinaryIO, ending: str | None, left: int) -> ToolOutput:
     notes = [ending] if ending else []
     status = running.status
     if ending is None and status:
         notes.append(f"exit status {status}" if status > 0 else f"ended by signal {-status}")
     if left and ending is None:
         notes.append(f"{left} processes that it left behind were ended")
-    text = _shown(out, blobs)
+    text = shown_output(context, out)
     told = "\n".join([*([text] if text else []), *(f"[{note}]" for note in notes)]) or "[no output]"
-    meta: dict[str, object] = {"exitStatus": status, "bytes": os.fstat(out.fileno()).st_size}
+    meta: JSONObject = {"exitStatus": status, "bytes": os.fstat(out.fileno()).st_size}
     if ending is not None:
-        raise ToolFailure(told, code="TOOL_TIMEOUT", reason=ending, meta=meta)  # type: ignore[arg-type]
+        raise ToolFailure(told, code="TOOL_TIMEOUT", reason=ending, meta=meta)
     if status:
-        raise ToolFailure(told, code="COMMAND_FAILED", reason=notes[0], meta=meta)  # type: ignore[arg-type]
-    return output(told, meta)  # type: ignore[arg-type]
-
-
-def _shown(out: BinaryIO, blobs: Blobs | None) -> str:
-    """Give the output, or its head and tail with what was cut said, and the whole in a blob."""
-    size = os.fstat(out.fileno()).st_size
-    if size <= SHOWN_BYTES:
-        return _piece(out, 0, size).rstrip("\n")
-    head = SHOWN_BYTES * 3 // 5
-    tail = SHOWN_BYTES - head
-    whole = "" if blobs is None else spilled(_piece(out, 0, min(size, MAX_OUTPUT_BYTES)), blobs)
-    cut = f"[... {size - SHOWN_BYTES:,} of {size:,} bytes cut{whole} ...]"
-    return f"{_piece(out, 0, head)}\n{cut}\n{_piece(out, size - tail, tail)}".rstrip("\n")
-
-
-def _piece(out: BinaryIO, start: int, length: int) -> str:
-    return os.pread(out.fileno(), length, start).decode(errors="replace")
+        raise ToolFailure(told, code="COMMAND_FAILED", reason=notes[0], meta=meta)
+    return output(told, meta)

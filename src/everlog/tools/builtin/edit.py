@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from everlog.session.jsonvalue import JSONObject, scrub
 from everlog.tools.declare import tool
@@ -12,21 +15,26 @@ from everlog.tools.replacing import Replaced, replaced
 from everlog.tools.seam import ToolContext, ToolFailure, ToolOutput, Verdict, output
 from everlog.tools.seen import file_meta, seen
 from everlog.tools.textfile import TextFile, read_text
+from everlog.tools.threads import in_thread
 from everlog.tools.undoing import came_from
 
 MAX_PLACES = 10
 
 
-def _probe(context: ToolContext, arguments: JSONObject) -> Verdict:
+async def _probe(context: ToolContext, arguments: JSONObject) -> Verdict:
     """Tell by content hash: the file as the model had seen it, or one that the edit makes of that."""
     path = os.path.realpath(resolve(context, str(arguments["file_path"])))
     before = seen(context.session, path)
-    try:
-        data = read_whole(resolve(context, path))
-    except ToolFailure:
-        return "unknown"
     if before is None:
         return "unknown"
+    try:
+        return await in_thread(partial(_compared, Path(path), arguments, before), context.cancelled)
+    except ToolFailure:
+        return "unknown"
+
+
+def _compared(path: Path, arguments: JSONObject, before: str) -> Verdict:
+    data = read_whole(path)
     if digest(data) == before:
         return "absent"
     text = read_text(data)
@@ -36,7 +44,7 @@ def _probe(context: ToolContext, arguments: JSONObject) -> Verdict:
 
 
 @tool(effects="mutating", timeout=120, paths=("file_path",), probe=_probe)
-def edit(
+async def edit(
     context: ToolContext, file_path: str, old_string: str, new_string: str, replace_all: bool = False
 ) -> ToolOutput:
     """Replace a piece of text in a file. The rest of it, its encoding, line endings and mode stay as they are.
@@ -51,24 +59,37 @@ def edit(
         replace_all: Replace it wherever it stands.
     """
     path = resolve(context, file_path)
-    name, real = shown(path, context), os.path.realpath(path)
-    data = read_whole(path)
-    last = seen(context.session, real)
+    wanted = _Edit(path, shown(path, context), scrub(old_string), scrub(new_string), replace_all)
+    return await in_thread(partial(_edit, wanted, seen(context.session, os.path.realpath(path))))
+
+
+@dataclass(frozen=True)
+class _Edit:
+    path: Path
+    name: str
+    old: str
+    new: str
+    every: bool
+
+
+def _edit(wanted: _Edit, last: str | None) -> ToolOutput:
+    name, real = wanted.name, os.path.realpath(wanted.path)
+    data = read_whole(wanted.path)
     if last is not None and last != digest(data):
         raise ToolFailure(f"{name} has changed since it was last read. Read it again, then edit.", code="FILE_CHANGED")
     text = read_text(data)
     if text is None:
         raise ToolFailure(f"{name} is a binary file; it cannot be edited.", code="BINARY_FILE")
-    old, new = scrub(old_string), scrub(new_string)
-    made = _made(text, old, new, replace_all, name)
+    made = _made(text, wanted)
     after = _encoded(text, made.text, name)
-    replace_file(path, after)
+    replace_file(wanted.path, after)
     meta = file_meta(real, digest(after), diff=unified(name, text.text, made.text), encoding=text.encoding)
     return output(_said(name, made), meta)
 
 
-def _made(text: TextFile, old: str, new: str, every: bool, name: str) -> Replaced:
+def _made(text: TextFile, wanted: _Edit) -> Replaced:
     """Give the text after the edit. Raises ToolFailure when it is not clear what to replace."""
+    old, new, name = wanted.old, wanted.new, wanted.name
     if old == new:
         raise ToolFailure("old_string and new_string are the same: there is nothing to do.", code="NOTHING_TO_DO")
     if not old:
@@ -78,7 +99,7 @@ def _made(text: TextFile, old: str, new: str, every: bool, name: str) -> Replace
     made = replaced(text.text, old, new)
     if not made.count:
         raise ToolFailure(_no_match(text.text, old, name), code="NO_MATCH")
-    if made.count > 1 and not every:
+    if made.count > 1 and not wanted.every:
         lines = ", ".join(map(str, made.lines[:MAX_PLACES])) + (", ..." if made.count > MAX_PLACES else "")
         text_said = f"old_string stands {made.count:,} times in {name}, at lines {lines}."
         raise ToolFailure(f"{text_said} Give more of the text around the one you mean.", code="NOT_UNIQUE")

@@ -45,7 +45,7 @@ def read(context: ToolContext, file_path: str, offset: int = 1, limit: int = MAX
         name = shown(path, context)
         raise ToolFailure(f"{name} is a binary file of {len(data):,} bytes; it cannot be shown.", code="BINARY_FILE")
     meta = file_meta(os.path.realpath(path), digest(data), encoding=text.encoding)
-    return output(_window(text, first, count), meta)
+    return output(_window(context, text, first, count), meta)
 
 
 def _size(path: Path) -> int:
@@ -63,7 +63,7 @@ def _blob(context: ToolContext, blob: str, first: int, count: int) -> ToolOutput
         data = None
     if data is None:
         raise ToolFailure(f"There is no blob {quoted(blob)}.", code="FILE_NOT_FOUND")
-    return output(_window(TextFile(data.decode(errors="replace")), first, count))
+    return output(_window(context, TextFile(data.decode(errors="replace")), first, count))
 
 
 def _image(context: ToolContext, path: Path, data: bytes, kind: str) -> ToolOutput:
@@ -77,7 +77,7 @@ def _image(context: ToolContext, path: Path, data: bytes, kind: str) -> ToolOutp
     return ToolOutput(content)
 
 
-def _window(text: TextFile, first: int, count: int) -> str:
+def _window(context: ToolContext, text: TextFile, first: int, count: int) -> str:
     lines = text.text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -86,7 +86,7 @@ def _window(text: TextFile, first: int, count: int) -> str:
         return "The file is empty."
     if first > total:
         return f"The file has {total:,} lines; there is nothing from line {first:,} on."
-    shown = _numbered(lines[first - 1 : first - 1 + count], first)
+    shown = _numbered(context, lines[first - 1 : first - 1 + count], first)
     last = first + len(shown) - 1
     notes = [f"encoding: {text.label}"] if text.label else []
     if text.text.count("\r\n"):
@@ -97,12 +97,12 @@ def _window(text: TextFile, first: int, count: int) -> str:
     return "\n".join([*shown, *([f"[{'; '.join(notes)}]"] if notes else [])])
 
 
-def _numbered(lines: list[str], first: int) -> list[str]:
+def _numbered(context: ToolContext, lines: list[str], first: int) -> list[str]:
     """Give lines with their numbers, as many as the window holds; the first one always."""
     made: list[str] = []
     size = 0
     for number, line in enumerate(lines, first):
-        made.append(f"{number:>6}\t{_cut(line.removesuffix(chr(13)))}")
+        made.append(f"{number:>6}\t{_cut(context.redact(line.removesuffix(chr(13))))}")
         size += len(made[-1]) + 1
         if size > MAX_WINDOW:
             return made if len(made) == 1 else made[:-1]
@@ -126,7 +126,7 @@ def _large(context: ToolContext, path: Path, first: int, count: int) -> ToolOutp
                 lines.append(line)
             if len(lines) >= count:
                 break
-    shown_lines = _numbered(lines, first)
+    shown_lines = _numbered(context, lines, first)
     if not shown_lines:
         return output(f"The file has no line {first:,}.")
     last = first + len(shown_lines) - 1
@@ -154,4 +154,4 @@ def _lines(descriptor: int, context: ToolContext) -> Iterator[str]:
 
 def _beginning(line: bytes, skipped: int) -> str:
     text = line.decode(errors="replace")
-    return text if not skipped else text[:MAX_LINE] + f" [... {skipped:,} more bytes ...]"
+    return text if not skipped else f"{text} [... {skipped:,} more bytes ...]"
