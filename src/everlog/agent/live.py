@@ -211,8 +211,9 @@ class LiveAgent(OwnedAgent):
         self.cancel(kind="disposed")
         while self._task is not None:
             await asyncio.wait([self._task])
-        if self._unpublish is not None:
-            self._unpublish()
+        unpublish, self._unpublish = self._unpublish, None
+        if unpublish is not None:
+            unpublish()
         await self._scope.close()
         await self._session.close()
 
