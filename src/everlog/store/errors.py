@@ -38,6 +38,17 @@ class SessionExists(EverlogError):
         self.session = session
 
 
+class RecordingOnly(EverlogError):
+    """A session that was imported and breaks a rule: it can be looked at, and never appended to."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"session {session} is a recording: it was imported with events that break a rule; it can be shown,"
+            f" verified and exported, but not gone on with (`everlog verify {session}` lists them)"
+        )
+        self.session = session
+
+
 class SessionBusy(EverlogError):
     """Another writer holds the session.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -17,10 +17,11 @@ from everlog.session.live import Clock, OpenTurn, Session
 from everlog.session.log import Log, typed
 from everlog.session.repair import closers
 from everlog.session.vocabulary import CORE, Vocabulary
+from everlog.store.adding import add
 from everlog.store.backend import Backend, End, Hit, Lease, Summary
 from everlog.store.chain import START
 from everlog.store.durable import Blobs, DurableSession
-from everlog.store.errors import UnknownEvents
+from everlog.store.errors import RecordingOnly, UnknownEvents
 from everlog.store.events import StoredEvents
 from everlog.store.opening import Loaded, Probe, load, stored_header, verdicts
 from everlog.store.pen import Pen
@@ -83,6 +84,16 @@ class Store:
         await self._attach(session, lease, set(), 0)
         return session
 
+    async def add(self, header: Header, events: Iterable[Event]) -> None:
+        """Keep a whole log that was made elsewhere, as it is; it can be opened afterwards, and is held by nobody.
+
+        A log that breaks a rule is added under a header that says `recording`, and opens for reading only.
+
+        Raises:
+            SessionExists: the id of the header is taken. Nothing was kept.
+        """
+        await self._job(lambda: add(self._backend, header, events))
+
     async def open(
         self,
         id: str,
@@ -103,6 +114,7 @@ class Store:
             SessionNotFound: there is none, or it lies in the trash.
             SessionBusy: for writing; another writer, maybe of this process, holds it.
             SessionCorrupt: what had to be read is damaged, or, for writing, breaks a rule.
+            RecordingOnly: for writing; it was imported and can only be looked at.
             FormatUnsupported: it is of a later format, or, for writing, holds events of unknown types.
         """
         words = vocabulary or self._vocabulary
@@ -132,7 +144,10 @@ class Store:
 
     def _loaded(self, id: str, vocabulary: Vocabulary, clock: Clock | None) -> tuple[DurableSession, Loaded]:
         events = self._events(id, vocabulary)
-        session = DurableSession(stored_header(id, events.reader), vocabulary, clock)
+        header = stored_header(id, events.reader)
+        if header.recording:
+            raise RecordingOnly(id)
+        session = DurableSession(header, vocabulary, clock)
         loaded = load(session, events)
         _demand_sound(id, loaded)
         return session, loaded
@@ -175,6 +190,7 @@ class Store:
 
         Raises:
             ForkRefused: `at` stands inside an open turn and `open_turn` is not `"close"`, or there is no such event.
+            RecordingOnly: the parent was imported, and breaks a rule at or before `at`.
             SessionNotFound, SessionCorrupt: as `open` for reading.
         """
         live = self._live.get(id)
@@ -205,6 +221,8 @@ class Store:
         seq = fork_point(parent, at)
         child = DurableSession(child_header(parent, seq), self._vocabulary)
         loaded = load(child, events, seq + 1)
+        if loaded.violations and parent.header.recording:
+            raise RecordingOnly(id)
         _demand_sound(id, loaded)
         child.parent_running = id not in self._live and self._backend.holder(id) is not None
         end_inherited(child, parent, seq, open_turn)

@@ -1,0 +1,57 @@
+"""Adding a whole log that was made elsewhere, as it is: an import, or a copy from another store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from everlog.session.event import Event
+from everlog.session.header import Header
+from everlog.store import chain
+from everlog.store.backend import Backend, End
+from everlog.store.chain import Batch
+from everlog.store.texts import preview_of, title_of
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""About so many bytes of events are stored at once."""
+
+
+def add(backend: Backend, header: Header, events: Iterable[Event]) -> None:
+    """Store a log under a header, and return when it is durable; on the writer's thread. All of it, or nothing.
+
+    Raises:
+        SessionExists: the id of the header is taken.
+        OSError, sqlite3.Error, …: it could not be stored.
+    """
+    lease = backend.create(header)
+    try:
+        for batch in _batches(header.id, lease.end, events):
+            lease.append(batch)
+        lease.sync()
+    except BaseException:
+        lease.release()
+        backend.purge(header.id)
+        raise
+    lease.release()
+
+
+def _batches(session: str, end: End, events: Iterable[Event]) -> Iterator[Batch]:
+    held: list[Event] = []
+    size = 0
+    for event in events:
+        held.append(event)
+        size += len(event.data_json)
+        if size >= BATCH_BYTES:
+            batch = _batch(session, end, held)
+            yield batch
+            end, held, size = End(batch.next_seq, batch.head), [], 0
+    if held:
+        yield _batch(session, end, held)
+
+
+def _batch(session: str, end: End, events: list[Event]) -> Batch:
+    data = [event.to_json() for event in events]
+    titles = [title for event in events if event.type == "session/title" and (title := title_of(event))]
+    previews = (preview_of(event) for event in events if event.type == "user/message")
+    preview = next((found for found in previews if found is not None), None)
+    seals = chain.seal(end.head, data)
+    return Batch(session, end.next_seq, end.head, data, seals, titles[-1] if titles else None, preview)
