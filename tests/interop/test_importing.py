@@ -9,9 +9,10 @@ from tests.interop.dsh.samples import call, closed, file, opened, user
 from tests.interop.dsh.vectors import cases, names, needed, session_bytes
 from tests.session.stories import Story, plain_turn
 
-from everlog import to_json
-from everlog.interop.importing import detect, imported
+from everlog import open_store, to_json
+from everlog.interop.importing import detect, import_into, imported
 from everlog.session import FormatUnsupported, RuleViolation
+from everlog.store import RecordingOnly, SessionExists
 
 SOUND = file(closed(user(2)))
 BROKEN = file(opened(call("nobody-asked")))
@@ -64,6 +65,21 @@ def test_compressed_files_are_told_too() -> None:
     compressed = zstandard.ZstdCompressor().compress(SOUND)
     assert detect(compressed) == "dsh"
     assert imported(compressed).is_session
+
+
+@pytest.mark.parametrize("url", ["memory:", "sqlite:"])
+async def test_a_store_lists_what_was_imported_as_what_it_is(url: str, tmp_path: Path) -> None:
+    async with open_store("memory:imports" if url == "memory:" else f"sqlite://{tmp_path}/s.db") as store:
+        await import_into(store, SOUND)
+        await import_into(store, file(opened(call("nobody-asked")), id="other"))
+        assert {summary.id: summary.origin for summary in await store.list()} == {"s": "import", "other": "import"}
+        async with await store.open("s", "write") as session:
+            plain_turn(Story(session))
+        with pytest.raises(RecordingOnly):
+            await store.open("other", "write")
+        assert [violation.seq for violation in (await store.open("other")).violations] == [2]
+        with pytest.raises(SessionExists):
+            await import_into(store, SOUND)
 
 
 @needed

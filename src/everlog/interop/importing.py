@@ -17,6 +17,7 @@ from everlog.session import FormatUnsupported, Header, Recording, Session, read_
 from everlog.session.jsonvalue import encode
 from everlog.session.live import Clock
 from everlog.session.reloading import reload
+from everlog.store.seam import Store
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,18 @@ class Imported:
     def session(self, clock: Clock | None = None) -> Session:
         """Give a session in memory that goes on from it. Raises RuleViolation when it is a recording."""
         return reload(self.header, self.recording.events, clock=clock)
+
+
+async def import_into(store: Store, source: Source, format: str | None = None) -> Imported:
+    """Read a log of another program and keep it in a store, as a session or as a recording.
+
+    Raises:
+        SessionExists: the store has a session with its id.
+        OSError, FormatUnsupported, SessionCorrupt: as `imported`.
+    """
+    found = imported(source, format)
+    await store.add(found.header, found.recording.events)
+    return found
 
 
 def detect(source: Source) -> str | None:
