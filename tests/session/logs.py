@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hypothesis import strategies as st
@@ -296,6 +296,10 @@ OPS = (
 RAW = st.sampled_from(["1e400", '{"turn":1e400}', '{"turn":1,"turn":2}', '{"a":' * 40 + "1" + "}" * 40, "9" * 4400])
 
 
+UNHOLDABLE = "§1e400§"
+"""Becomes a number that JSON has and no value can hold."""
+
+
 @st.composite
 def foreign_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Give rows of the right outer shape: from a sound log, but shuffled, dropped, repeated, bent; and random ones."""
@@ -333,8 +337,23 @@ def foreign_logs(draw: st.DrawFn) -> Recording:
     return Recording(header, [foreign_event(draw, seq, row) for seq, row in enumerate(draw(foreign_rows()))])
 
 
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Give every object in a value."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _objects(item)
+
+
 def foreign_event(draw: st.DrawFn, seq: int, row: dict[str, Any]) -> Event:
+    if draw(st.integers(0, 12)) == 0:
+        holders = list(_objects(row["data"]))
+        if holders:
+            draw(st.sampled_from(holders))["zz"] = UNHOLDABLE
     data = draw(RAW) if draw(st.integers(0, 30)) == 0 else json.dumps(row["data"])
+    data = data.replace(json.dumps(UNHOLDABLE), "1e400")
     parts = [f'"seq":{seq}', f'"type":{json.dumps(row["type"])}', f'"time":{row.get("time", 5)}', f'"data":{data}']
     if row.get("surfaceOp") is not None:
         parts.append(f'"surfaceOp":{json.dumps(row["surfaceOp"])}')

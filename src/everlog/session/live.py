@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from everlog.session.errors import AppendRefused
 from everlog.session.event import Event, Replace, SurfaceOp
 from everlog.session.header import Header, new_header, now_ms, read_header
-from everlog.session.jsonvalue import NotJSON, encode
+from everlog.session.jsonvalue import MAX_DEPTH, NotJSON, decode, encode
 from everlog.session.log import Log
 from everlog.session.views import View
 from everlog.session.vocabulary import CORE, EventType, Vocabulary
@@ -65,7 +65,7 @@ class Session(Log):
     ) -> Event:
         """Append a typed payload; see `append_json`."""
         name = _type_of(self._vocabulary, payload)
-        return self._append(name, payload.to_json(), surface, sources, ignorable)
+        return self._append(name, _bytes_of(name, payload), surface, sources, ignorable)
 
     def append_json(
         self,
@@ -192,6 +192,20 @@ def _type_of(vocabulary: Vocabulary, payload: View) -> str:
     if found is None:
         raise AppendRefused(type(payload).__name__, "no event type of the vocabulary has this payload")
     return found
+
+
+def _bytes_of(type: str, payload: View) -> bytes:
+    """Give the bytes of a payload; one that was read elsewhere may hold, in them, what no value can hold."""
+    try:
+        data = payload.to_json()
+        value = decode(data)
+        if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+            encode(value)
+    except NotJSON as error:
+        raise AppendRefused(type, error.reason, error.path) from None
+    except ValueError as error:
+        raise AppendRefused(type, str(error)) from None
+    return data
 
 
 def _surface_op(type: str, on_surface: bool, surface: object) -> SurfaceOp:

@@ -153,9 +153,14 @@ def settled_result(log: Log, call_id: str) -> ToolResultEvent | None:
     if not isinstance(data, ToolSettled):
         return None
     turns = log.ledger.turns
-    return ToolResultEvent(
+    payload = ToolResultEvent(
         turn=turns.last, step=turns.step, message=data.message, error=data.error, meta_json=data.meta_json
     )
+    try:
+        payload.to_json()
+    except ValueError:  # foreign data that no value can hold
+        return None
+    return payload
 
 
 def _code(log: Log, call_id: str, verdict: Verdict) -> str:

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar, cast
 import msgspec
 from msgspec.structs import force_setattr
 
-from everlog.session.jsonvalue import JSON, JSONObject, decode, encode, equal
+from everlog.session.jsonvalue import JSON, JSONObject, decode, decode_or_text, encode, equal
 
 Buffer: TypeAlias = "bytes | msgspec.Raw"
 """Bytes, or a slice of others; a view read from a slice shares its memory."""
@@ -63,9 +63,9 @@ class View(msgspec.Struct, frozen=True, dict=True, rename="camel", kw_only=True,
     def __eq__(self, other: object) -> bool:
         if isinstance(other, View):
             mine, theirs = self.to_json(), other.to_json()
-            return mine == theirs or equal(decode(mine), decode(theirs))
+            return mine == theirs or equal(decode_or_text(mine), decode_or_text(theirs))
         if isinstance(other, dict):
-            return equal(self.value(), other)
+            return equal(decode_or_text(self.to_json()), other)
         return NotImplemented
 
     def __ne__(self, other: object) -> bool:  # the struct underneath would compare identities

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from everlog.session.jsonvalue import equal
+from everlog.session.jsonvalue import decode_or_text, equal
 from everlog.session.messages import Message, ToolCall, ToolResult
 from everlog.session.payloads import AssistantMessage, ToolCallEvent, ToolResultEvent, ToolSettled
 from everlog.session.views import View
@@ -88,7 +88,9 @@ def check_result(ledger: Ledger, data: ToolResultEvent, read: ReadEvent) -> str 
 def _same(result: ToolResultEvent, settled: object) -> bool:
     if not isinstance(settled, View):
         return False
-    mine, theirs = result.value(), settled.value()
+    mine, theirs = decode_or_text(result.to_json()), decode_or_text(settled.to_json())
+    if not isinstance(mine, dict) or not isinstance(theirs, dict):
+        return False
     return all(equal(mine.get(key), theirs.get(key)) for key in ("message", "error", "meta"))
 
 

@@ -88,8 +88,7 @@ def _shadow(seqs: tuple[int, ...], tokens: float) -> str | None:
 
 def compaction_of(message: Message) -> str | None:
     """Give the id of the compaction that a checkpoint message belongs to, or None."""
-    found = message.source.get("compactionId") if isinstance(message.source, PluginSource) else None
-    return found if isinstance(found, str) else None
+    return message.source.compaction_id if isinstance(message.source, PluginSource) else None
 
 
 def check_replacement(ledger: Ledger, message: Message, shadowed: tuple[int, ...]) -> str | None:

@@ -72,9 +72,11 @@ def check_rewrite(event: Event, data: ToolResultEvent, shadowed: tuple[int, ...]
     before = old.data
     if not isinstance(before, ToolResultEvent) or call_id_of(before.message) != call_id_of(data.message):
         return "a result of the same call"
-    if not equal(_without_content(event.data_json), _without_content(old.data_json)):
-        return "a change of the block's content only"
-    return None
+    try:
+        same = equal(_without_content(event.data_json), _without_content(old.data_json))
+    except ValueError:  # foreign data that no value can hold
+        same = False
+    return None if same else "a change of the block's content only"
 
 
 def _without_content(data: bytes) -> JSONObject:
