@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.session.stories import Story, plain_turn
 
@@ -12,11 +10,6 @@ from everlog.session.event import read_event
 from everlog.session.header import read_header
 from everlog.session.jsonvalue import encode
 from everlog.store.errors import RecordingOnly, SessionExists
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return {"memory": f"memory:{tmp_path}", "sqlite": f"sqlite://{tmp_path}/sessions.db"}[request.param]
 
 
 def told() -> Session:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from everlog import SessionBusy, SessionNotFound, open_store
@@ -14,11 +12,6 @@ PROMPT = {
     "content": [{"type": "text", "text": "make the test pass"}],
     "source": {"kind": "user"},
 }
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return {"memory": f"memory:{tmp_path}", "sqlite": f"sqlite://{tmp_path}/sessions.db"}[request.param]
 
 
 async def test_a_flushed_session_is_read_back_with_the_same_bytes(url: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from everlog.session.event import Event, read_event
@@ -11,6 +13,8 @@ from everlog.session.messages import Message, Text
 PREVIEW_CHARACTERS = 100
 _SEARCHED_CHARACTERS = 16_384
 _AROUND = 60
+_MARK_WITHIN = 40
+"""An event's type stands so near to its beginning; anywhere else, the words are somebody's."""
 
 
 def title_of(event: Event) -> str | None:
@@ -49,6 +53,31 @@ def _texts(message: Message) -> list[str]:
     result = message.result
     blocks = message.content if result is None else result.content
     return [block.text for block in blocks if isinstance(block, Text)]
+
+
+def shown_in(blocks: Iterable[bytes]) -> tuple[str | None, str | None]:
+    """Give the last title and the first words of a user in blocks of event lines, looking at such lines only."""
+    title: str | None = None
+    preview: str | None = None
+    for block in blocks:
+        for line in _lines_with(block, b'"type":"session/title"'):
+            title = title_of(line) or title
+        if preview is None:
+            previews = (preview_of(line) for line in _lines_with(block, b'"type":"user/message"'))
+            preview = next((found for found in previews if found), None)
+    return title, preview
+
+
+def _lines_with(block: bytes, mark: bytes) -> Iterator[Event]:
+    """Give the events of lines that hold a mark near their beginning."""
+    at = block.find(mark)
+    while at >= 0:
+        start = block.rfind(b"\n", 0, at) + 1
+        end = block.find(b"\n", at)
+        if at - start < _MARK_WITHIN:
+            with suppress(ValueError):
+                yield read_event(block[start : end if end >= 0 else len(block)])
+        at = block.find(mark, end) if end >= 0 else -1
 
 
 def words_of(text: str) -> list[str]:

@@ -10,14 +10,15 @@ from zlib import crc32
 
 from everlog.session.header import Header, now_ms
 from everlog.store.backend import End, Hit, StoredBlob, Summary, Torn
+from everlog.store.catalog import listing, search
+from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import START, is_sound
 from everlog.store.errors import BatchRefused, BlobMissing, SessionBusy, SessionExists, SessionNotFound
 from everlog.store.names import path_name
 from everlog.store.oslock import FileLock, Held, holder_of
-from everlog.store.sqlite import listing, search
 from everlog.store.sqlite.lease import Database, SqliteLease
 from everlog.store.sqlite.reader import Connections, SqliteReader
-from everlog.store.sqlite.schema import SEQ_BITS, connect, prepare
+from everlog.store.sqlite.schema import connect, prepare
 from everlog.store.urls import path_of
 
 if TYPE_CHECKING:

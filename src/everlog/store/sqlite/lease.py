@@ -12,10 +12,11 @@ import msgspec
 
 from everlog.session.header import now_ms
 from everlog.store.backend import End, Torn
+from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import Batch
 from everlog.store.errors import BatchRefused, LeaseLost
 from everlog.store.oslock import FileLock
-from everlog.store.sqlite.schema import SEQ_BITS
+from everlog.store.spacing import crowded
 
 _ADVANCE = """
 UPDATE session SET next_seq = ?, head = ?, used_at = ?, used = (SELECT max(used) + 1 FROM session),
@@ -29,7 +30,6 @@ SELECT ? + key, substr(?, key * 24 + 1, 24), substr(?, (value >> 24) + 1, value 
 """
 _INSERT_ONE = "INSERT INTO event (at, seal, data) VALUES (?, ?, ?)"
 _LONGEST = (1 << 24) - 1
-_KEEP_CHECKPOINTS_APART = 8192
 
 
 class Database:
@@ -150,15 +150,3 @@ class SqliteLease:
     def release(self) -> None:
         """Give the lock back."""
         self._lock.release()
-
-
-def crowded(seqs: list[int]) -> list[int]:
-    """Give which of the checkpoints are not worth keeping: those too near to an older one, but for the newest."""
-    gone: list[int] = []
-    last = 0
-    for seq in seqs[:-1]:
-        if seq - last < _KEEP_CHECKPOINTS_APART:
-            gone.append(seq)
-        else:
-            last = seq
-    return gone

@@ -13,9 +13,10 @@ import msgspec
 
 from everlog.session.errors import SessionCorrupt
 from everlog.store.backend import End, Torn
+from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import START, Record, is_sound
 from everlog.store.errors import SessionNotFound
-from everlog.store.sqlite.schema import SEQ_BITS, connect
+from everlog.store.sqlite.schema import connect
 
 _ROWS = 512
 """So many rows are fetched at a time; no read transaction is left open between."""

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from everlog.session.errors import FormatUnsupported
+from everlog.store.catalog.tables import WORDS
 from everlog.store.errors import StoreError
 from everlog.store.oslock import wait_for
 
@@ -17,10 +18,7 @@ VERSION = 1
 APPLICATION_ID = 0x65766C67  # "evlg"; says in the file's header whose it is
 _BUSY_MS = 30_000
 
-SEQ_BITS = 32
-"""An event's key is its session's key times two to this, plus its seq: one B-tree holds each log in order."""
-
-TABLES = """
+TABLES = f"""
 CREATE TABLE session (
     key INTEGER PRIMARY KEY,
     id TEXT UNIQUE,
@@ -65,9 +63,10 @@ CREATE TABLE flush (
     count INTEGER NOT NULL
 );
 INSERT INTO flush VALUES (0);
-CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = 'unicode61');
+{WORDS}
 """
-"""`session.base` is the session whose events before `inherited` this one shares; a purged one that others share
+"""An event's key is its session's key, shifted by `SEQ_BITS`, plus its seq: one B-tree holds each log in order.
+`session.base` is the session whose events before `inherited` this one shares; a purged one that others share
 has no `id` and stays until they are gone. `used` counts up and orders the list."""
 
 Step = Callable[[sqlite3.Connection], None]

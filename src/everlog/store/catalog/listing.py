@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from zlib import crc32
 
-from everlog.session.header import read_header
+from everlog.session.header import Header, read_header
 from everlog.store.backend import Summary
 
 _PAGE = """
@@ -22,6 +22,11 @@ def page(
     """Give a page; `holder` tells who holds a session."""
     rows = connection.execute(_PAGE, (trashed, int(after) if after else _NO_END, limit)).fetchall()
     return [_summary(row, holder(row[0])) for row in rows]
+
+
+def header_of(own: bytes) -> Header:
+    """Read a header. Raises ValueError."""
+    return read_header(own)
 
 
 def _summary(row: sqlite3.Row, holder: str | None) -> Summary:

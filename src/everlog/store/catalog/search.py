@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 
 from everlog.store.backend import Hit, Reader
-from everlog.store.sqlite.schema import SEQ_BITS
+from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.texts import said_in, snippet, words_of
 
 _EVENTS_AT_A_TIME = 2_000

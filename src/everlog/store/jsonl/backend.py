@@ -1,0 +1,187 @@
+"""The backend on a folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from everlog.session.header import Header, now_ms
+from everlog.store.backend import End, Hit, StoredBlob, Summary
+from everlog.store.chain import START
+from everlog.store.errors import BatchRefused, SessionBusy, SessionExists, SessionNotFound, StoreError
+from everlog.store.jsonl import folders, making, store_file
+from everlog.store.jsonl.blobs import BlobFolder
+from everlog.store.jsonl.disk import Disk
+from everlog.store.jsonl.folders import Folders
+from everlog.store.jsonl.index import Index
+from everlog.store.jsonl.lease import JsonlLease
+from everlog.store.jsonl.logfile import LogFile
+from everlog.store.jsonl.plain import PlainLog
+from everlog.store.jsonl.reader import JsonlReader, framed
+from everlog.store.oslock import FileLock, Held, holder_of
+from everlog.store.urls import options_of, path_of
+
+if TYPE_CHECKING:
+    from everlog.store.backend import Backend, Lease, Reader
+
+
+class JsonlBackend:
+    """Keeps sessions in folders."""
+
+    def __init__(self, root: Path, kind: type[LogFile] = PlainLog, disk: Disk | None = None) -> None:
+        """Open the store in a folder, and make it when there is none; new sessions are written as `kind` of file."""
+        self._folders = Folders(root)
+        self._kind = kind
+        self._disk = disk or Disk()
+        store_file.prepare(self._folders, self._disk)
+        self._blobs = BlobFolder(self._folders.blobs, self._disk)
+        self._index = Index(self._folders)
+
+    @property
+    def url(self) -> str:
+        """Give the URL that opens the same store."""
+        end = "" if self._kind is PlainLog else "?compression=zstd"
+        return f"jsonl://{self._folders.root.absolute().as_posix()}{end}"
+
+    @property
+    def folders(self) -> Folders:
+        """Give where things stand."""
+        return self._folders
+
+    def _lock(self, id: str) -> FileLock:
+        try:
+            return FileLock.acquire(self._folders.lock(id))
+        except Held as held:
+            raise SessionBusy(id, held.holder) from None
+
+    def create(self, header: Header) -> Lease:
+        """Begin a session: its folder appears with its header in it."""
+        return self._begin(header, lambda folder: making.new_log(self._disk, folder, self._kind, header))
+
+    def _begin(self, header: Header, fill: making.Fill) -> Lease:
+        lock = self._lock(header.id)
+        try:
+            if self._folders.session(header.id).exists() or self._folders.trashed(header.id).exists():
+                raise SessionExists(header.id)
+            making.session(self._disk, self._folders, header.id, fill)
+            return self._lease(header.id, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def _lease(self, id: str, lock: FileLock) -> JsonlLease:
+        folder = self._folders.session(id)
+        torn = making.set_aside(self._disk, folder, id)
+        lease = JsonlLease(self._disk, folder, id, lock, self._index, torn)
+        self._index.held(id)
+        return lease
+
+    def acquire(self, id: str) -> Lease:
+        """Take the right to write a session."""
+        self._folders.demand(id)
+        lock = self._lock(id)
+        try:
+            with closing(JsonlReader(self._folders.demand(id), id)) as reader:
+                _ = reader.header  # one that is damaged is no session to go on with
+            return self._lease(id, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def fork(self, parent: str, at: End, header: Header) -> Lease:
+        """Begin a session with a copy of the parent's bytes, which the file system may share."""
+        with closing(JsonlReader(self._folders.demand(parent), parent)) as reader:
+            record = next(iter(reader.pick([at.next_seq - 1]))) if at.next_seq else None
+            if at.next_seq > reader.end().next_seq or (record.chain if record else START) != at.head:
+                reason = "the parent's chain is another there"
+                raise BatchRefused(parent, at.next_seq, reader.end().next_seq, reason)
+            return self._begin(
+                header,
+                lambda folder: making.forked_log(self._disk, folder, reader, self._folders.session(parent), at, header),
+            )
+
+    def holder(self, id: str) -> str | None:
+        """Give who holds a session."""
+        return holder_of(self._folders.lock(id))
+
+    def reader(self, id: str) -> Reader:
+        """Open a session for reading."""
+        return JsonlReader(self._folders.find(id), id)
+
+    def list(self, limit: int, after: str | None, trashed: bool) -> Sequence[Summary]:
+        """Give a page of the sessions."""
+        return self._index.page(limit, after, trashed)
+
+    def search(self, text: str, limit: int) -> Sequence[Hit]:
+        """Give where all words of a text stand."""
+        return self._index.find(text, limit)
+
+    def trash(self, id: str) -> None:
+        """Move a session's folder into the trash."""
+        folder = self._folders.demand(id)
+        with self._lock(id):
+            self._disk.write_whole(folder / folders.TRASHED, b"%d" % now_ms())
+            self._move(folder, self._folders.trashed(id))
+
+    def restore(self, id: str) -> None:
+        """Move it back."""
+        folder = self._folders.trashed(id)
+        if not folder.is_dir():
+            raise SessionNotFound(id)
+        with self._lock(id):
+            self._move(folder, self._folders.session(id))
+            self._disk.remove(self._folders.session(id) / folders.TRASHED)
+
+    def _move(self, source: Path, target: Path) -> None:
+        self._disk.rename(source, target)
+        self._disk.sync_folder(target.parent)
+        self._disk.sync_folder(source.parent)
+        self._index.moved()
+
+    def purge(self, id: str) -> None:
+        """Remove a session's folder; first its name goes, at once, then what is in it."""
+        folder = self._folders.find(id)
+        with self._lock(id):
+            going = self._folders.trash / f".going-{folder.name}"
+            shutil.rmtree(going, ignore_errors=True)
+            self._disk.rename(folder, going)
+            self._disk.sync_folder(folder.parent)
+            shutil.rmtree(going)
+            self._index.moved()
+
+    def put_blob(self, hash: str, data: bytes) -> None:
+        """Keep a blob."""
+        self._blobs.put(hash, data)
+
+    def blob(self, hash: str) -> bytes:
+        """Give a blob."""
+        return self._blobs.get(hash)
+
+    def blobs(self) -> Iterator[StoredBlob]:
+        """Give what is known of every blob."""
+        return self._blobs.all()
+
+    def drop_blob(self, hash: str) -> None:
+        """Remove a blob."""
+        self._blobs.drop(hash)
+
+    def close(self) -> None:
+        """Do nothing: nothing is held but by leases and readers."""
+
+
+def open_backend(url: str) -> Backend:
+    """Open the folder of a URL. Raises StoreError for an option that there is not."""
+    options = options_of(url)
+    match options.pop("compression", "none"):
+        case "zstd":
+            kind = framed()
+        case "none":
+            kind = PlainLog
+        case other:
+            raise StoreError(f"{url}: compression is zstd or none, not {other}")
+    if options:
+        raise StoreError(f"{url}: there is no option {next(iter(options))}; there is compression")
+    return JsonlBackend(path_of(url), kind)

@@ -1,0 +1,53 @@
+"""Blobs as files, named by their SHA-256."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from everlog.store.backend import StoredBlob
+from everlog.store.errors import BlobMissing
+from everlog.store.jsonl.disk import Disk
+
+
+class BlobFolder:
+    """The blobs of one store. Each is synced, and so is its name, before `put` returns."""
+
+    def __init__(self, root: Path, disk: Disk) -> None:
+        self._root = root
+        self._disk = disk
+
+    def _path(self, hash: str) -> Path:
+        return self._root / hash[:2] / hash
+
+    def put(self, hash: str, data: bytes) -> None:
+        """Keep a blob; putting it again makes it young."""
+        path = self._path(hash)
+        try:
+            os.utime(path)
+            return
+        except FileNotFoundError:
+            pass
+        if not path.parent.is_dir():
+            self._disk.make_folder(path.parent)
+            self._disk.sync_folder(self._root)
+        self._disk.write_whole(path, data)
+
+    def get(self, hash: str) -> bytes:
+        """Give a blob. Raises BlobMissing."""
+        try:
+            return self._path(hash).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            raise BlobMissing(hash) from None
+
+    def all(self) -> Iterator[StoredBlob]:
+        """Give what is known of every blob."""
+        for path in sorted(self._root.glob("[0-9a-f][0-9a-f]/*")):
+            if not path.name.startswith("."):
+                about = path.stat()
+                yield StoredBlob(path.name, about.st_size, about.st_mtime_ns // 1_000_000)
+
+    def drop(self, hash: str) -> None:
+        """Remove a blob."""
+        self._disk.remove(self._path(hash))

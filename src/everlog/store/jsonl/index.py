@@ -1,0 +1,258 @@
+"""The index of a folder of sessions: for lists and search. Derived, and made anew when it is missing or damaged.
+
+A row that its writer has let go of is exact. While a writer holds a session, or when one died with it, what a
+list shows of it is looked up in its folder.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+from zlib import crc32
+
+from everlog.session.errors import SessionCorrupt
+from everlog.session.header import now_ms
+from everlog.store.backend import Hit, Summary
+from everlog.store.catalog import listing, search
+from everlog.store.catalog.tables import WORDS
+from everlog.store.errors import SessionNotFound
+from everlog.store.jsonl import folders
+from everlog.store.jsonl.folders import Folders
+from everlog.store.jsonl.reader import JsonlReader
+from everlog.store.oslock import holder_of, wait_for
+from everlog.store.texts import shown_in
+
+T = TypeVar("T")
+
+_TABLES = f"""
+CREATE TABLE session (
+    key INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    id TEXT NOT NULL,
+    header BLOB NOT NULL,
+    header_sum INTEGER NOT NULL,
+    inherited INTEGER NOT NULL DEFAULT 0,
+    next_seq INTEGER NOT NULL DEFAULT 0,
+    used INTEGER NOT NULL,
+    used_at INTEGER NOT NULL,
+    title TEXT,
+    preview TEXT,
+    trashed_at INTEGER,
+    searchable INTEGER NOT NULL DEFAULT 0,
+    held INTEGER NOT NULL DEFAULT 1
+);
+CREATE INDEX session_used ON session (used);
+CREATE INDEX session_id ON session (id);
+CREATE INDEX session_held ON session (held) WHERE held;
+CREATE TABLE seen (folder TEXT PRIMARY KEY, changed_at INTEGER NOT NULL);
+{WORDS}
+"""
+_VERSION = 1
+_SETTLED_NS = 2_000_000_000
+"""A folder that changed less long ago than this may change again without another time on it."""
+
+_log = logging.getLogger("everlog.store")
+
+
+class Index:
+    """The index of one store. Whatever fails here is logged, and harms no session."""
+
+    def __init__(self, places: Folders) -> None:
+        self._folders = places
+        self._path = places.index
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, timeout=30)
+        connection.execute("PRAGMA synchronous = OFF")
+        if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+            with wait_for(self._path.with_name("index.lock")):
+                self._make(connection)
+        return connection
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == _VERSION:
+            return
+        if version:
+            raise sqlite3.DatabaseError(f"an index of version {version}")
+        self._path.chmod(0o600)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;")
+
+    def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """Ask the database; one that is damaged is removed, and made anew from the folders."""
+        try:
+            with closing(self._connect()) as connection:
+                return question(connection)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            _log.warning("the index %s is made anew: %s", self._path, error)
+            self._discard()
+            with closing(self._connect()) as connection:
+                return question(connection)
+
+    def _discard(self) -> None:
+        for end in ("", "-wal", "-shm"):
+            self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+
+    def _tell(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        """Change the index. When that fails, the next list finds out by itself."""
+        try:
+            self._ask(change)
+        except (sqlite3.Error, OSError) as error:
+            _log.warning("the index %s was not brought up to date: %s", self._path, error)
+
+    def held(self, id: str) -> None:
+        """A writer holds a session now, a new one maybe."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            folder = self._folders.session(id)
+            now = "UPDATE session SET held = 1, used_at = ?, used = (SELECT max(used) + 1 FROM session) WHERE name = ?"
+            if connection.execute(now, (now_ms(), folder.name)).rowcount == 0:
+                self._look_at(connection, folder)
+
+        self._tell(change)
+
+    def show(self, id: str, title: str | None, preview: str | None) -> None:
+        """A batch that was written sets a title, or holds the first user message."""
+        name = self._folders.session(id).name
+        self._tell(
+            lambda connection: connection.execute(
+                "UPDATE session SET title = coalesce(?, title), preview = coalesce(preview, ?) WHERE name = ?",
+                (title, preview, name),
+            )
+        )
+
+    def released(self, id: str, next_seq: int) -> None:
+        """A writer let go of a session."""
+        name = self._folders.session(id).name
+        self._tell(
+            lambda connection: connection.execute(
+                "UPDATE session SET held = 0, next_seq = ?, used_at = ?, used = (SELECT max(used) + 1 FROM session)"
+                " WHERE name = ?",
+                (next_seq, now_ms(), name),
+            )
+        )
+
+    def moved(self) -> None:
+        """A session was put into the trash, brought back, or removed."""
+        self._tell(self._reconcile)
+
+    def page(self, limit: int, after: str | None, trashed: bool) -> list[Summary]:
+        """Give a page of the sessions."""
+
+        def question(connection: sqlite3.Connection) -> list[Summary]:
+            self._reconcile_changed(connection)
+            self._refresh_held(connection)
+            return listing.page(connection, limit, after, trashed, self._holder)
+
+        return self._ask(question)
+
+    def find(self, text: str, limit: int) -> Sequence[Hit]:
+        """Give where all words of a text stand."""
+
+        def question(connection: sqlite3.Connection) -> Sequence[Hit]:
+            self._reconcile_changed(connection)
+            self._refresh_held(connection)
+            return search.find(connection, text, limit, lambda id: JsonlReader(self._folders.find(id), id))
+
+        return self._ask(question)
+
+    def _holder(self, id: str) -> str | None:
+        return holder_of(self._folders.lock(id))
+
+    def _reconcile_changed(self, connection: sqlite3.Connection) -> None:
+        """Look for sessions that came and went, when the folders changed since somebody looked."""
+        seen = dict(connection.execute("SELECT folder, changed_at FROM seen").fetchall())
+        changed = {folder.name: folder.stat().st_mtime_ns for folder in (self._folders.sessions, self._folders.trash)}
+        if seen == changed:
+            return
+        self._reconcile(connection)
+        if time.time_ns() - max(changed.values()) > _SETTLED_NS:
+            connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?)", changed.items())
+
+    def _reconcile(self, connection: sqlite3.Connection) -> None:
+        known = dict(connection.execute("SELECT name, trashed_at IS NOT NULL FROM session").fetchall())
+        found = dict.fromkeys(self._folders.names(self._folders.trash), 1)
+        found |= dict.fromkeys(self._folders.names(self._folders.sessions), 0)
+        for name in known.keys() - found.keys():
+            self._forget(connection, name)
+        for name, trashed in found.items():
+            if known.get(name) != trashed:
+                self._look_at(connection, (self._folders.trash if trashed else self._folders.sessions) / name)
+
+    def _forget(self, connection: sqlite3.Connection, name: str) -> None:
+        (key,) = connection.execute("SELECT key FROM session WHERE name = ?", (name,)).fetchone()
+        connection.execute("DELETE FROM words WHERE rowid >= ? AND rowid < ?", (key << 32, (key + 1) << 32))
+        connection.execute("DELETE FROM session WHERE key = ?", (key,))
+
+    def _refresh_held(self, connection: sqlite3.Connection) -> None:
+        """Look into the folders of sessions that a writer holds, or held when it died."""
+        for name, id, trashed_at in connection.execute(
+            "SELECT name, id, trashed_at FROM session WHERE held"
+        ).fetchall():
+            folder = (self._folders.sessions if trashed_at is None else self._folders.trash) / name
+            if self._holder(id) is None:
+                self._look_at(connection, folder)
+                connection.execute("UPDATE session SET held = 0 WHERE name = ?", (name,))
+            else:
+                self._look_at_end(connection, folder, id)
+
+    def _look_at_end(self, connection: sqlite3.Connection, folder: Path, id: str) -> None:
+        try:
+            with closing(JsonlReader(folder, id)) as reader:
+                values = (reader.end().next_seq, _changed_at(folder), folder.name)
+        except (SessionNotFound, OSError):
+            return
+        connection.execute("UPDATE session SET next_seq = ?, used_at = ? WHERE name = ?", values)
+
+    def _look_at(self, connection: sqlite3.Connection, folder: Path) -> None:
+        """Make the row of a session from its folder."""
+        try:
+            row = _row_of(folder)
+        except (SessionNotFound, OSError):
+            return
+        connection.execute(
+            "INSERT INTO session (used, name, id, header, header_sum, inherited, next_seq, title, preview, used_at,"
+            " trashed_at) VALUES ((SELECT coalesce(max(used), 0) + 1 FROM session), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET next_seq = excluded.next_seq, title = excluded.title,"
+            " preview = excluded.preview, trashed_at = excluded.trashed_at, header = excluded.header,"
+            " header_sum = excluded.header_sum",
+            row,
+        )
+
+
+def _row_of(folder: Path) -> tuple[object, ...]:
+    """Read what a list shows of a session."""
+    with closing(JsonlReader(folder, folder.name)) as reader:
+        id, header, inherited = folder.name, b"", 0
+        try:
+            found = listing.header_of(header := reader.header)
+            id, inherited = found.id, found.inherited_events or 0
+        except (SessionCorrupt, ValueError):
+            header = b""
+        title, preview = shown_in(reader.log.blocks())
+        end = reader.end().next_seq
+    values = (folder.name, id, header, crc32(header) if header else -1, inherited, end)
+    return (*values, title, preview, _changed_at(folder), _trashed_at(folder))
+
+
+def _changed_at(folder: Path) -> int:
+    return max((entry.stat().st_mtime_ns for entry in _logs(folder)), default=0) // 1_000_000
+
+
+def _logs(folder: Path) -> Iterator[Path]:
+    return folder.glob(f"{folders.LOG}.*")
+
+
+def _trashed_at(folder: Path) -> int | None:
+    try:
+        return int((folder / folders.TRASHED).read_text())
+    except (OSError, ValueError):
+        return None

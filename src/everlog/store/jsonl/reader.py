@@ -1,0 +1,111 @@
+"""Reading one session of the folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from everlog.session.errors import SessionCorrupt
+from everlog.store.backend import End, Torn
+from everlog.store.chain import Record
+from everlog.store.errors import SessionNotFound, StoreError
+from everlog.store.jsonl import folders
+from everlog.store.jsonl.lines import header_of
+from everlog.store.jsonl.logfile import LogFile
+from everlog.store.jsonl.plain import PlainLog
+
+PLACES = "places"
+
+
+def open_log(folder: Path, id: str) -> LogFile:
+    """Open the log in a session's folder.
+
+    Raises:
+        SessionNotFound: there is none.
+        StoreError: it is compressed, and the package for that is not installed.
+    """
+    for suffix in (".jsonl", ".jsonl.zst"):
+        try:
+            descriptor = os.open(folder / f"{folders.LOG}{suffix}", os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        return PlainLog(descriptor, lambda: kept_places(folder)) if suffix == ".jsonl" else framed()(descriptor)
+    raise SessionNotFound(id)
+
+
+def framed() -> type[LogFile]:
+    """Give the class of compressed logs. Raises StoreError when the package for them is not installed."""
+    try:
+        from everlog.store.jsonl.framed import FramedLog
+    except ModuleNotFoundError as error:
+        if error.name != "zstandard":
+            raise
+        raise StoreError("compressed logs need the package zstandard: pip install 'everlog[zstd]'") from None
+    return FramedLog
+
+
+def kept_places(folder: Path) -> array[int]:
+    """Give the places of events that were kept, right or wrong."""
+    found = array("Q")
+    try:
+        data = (folder / PLACES).read_bytes()
+    except OSError:
+        return found
+    found.frombytes(data[: len(data) // 8 * 8])
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
+class JsonlReader:
+    """Reads one session."""
+
+    def __init__(self, folder: Path, id: str) -> None:
+        self._folder = folder
+        self._id = id
+        self._log = open_log(folder, id)
+
+    @property
+    def log(self) -> LogFile:
+        """Give the file underneath."""
+        return self._log
+
+    @property
+    def header(self) -> bytes:
+        """Give the header's JSON bytes."""
+        try:
+            return header_of(self._log.header_line())
+        except ValueError as error:
+            raise SessionCorrupt(self._id, None, str(error)) from None
+
+    @property
+    def torn(self) -> Torn | None:
+        """Give what stands at the end and is no whole record."""
+        return self._log.tail().torn
+
+    def end(self) -> End:
+        """Give where the log ends."""
+        return self._log.tail().end
+
+    def read(self, start: int, stop: int) -> Iterator[Record]:
+        """Give the records from `start` up to `stop`."""
+        return self._log.read(start, stop)
+
+    def pick(self, seqs: Sequence[int]) -> Iterator[Record]:
+        """Give the records with these seqs."""
+        return self._log.pick(seqs)
+
+    def checkpoints(self) -> Iterator[tuple[int, bytes]]:
+        """Give the checkpoints, the newest first."""
+        for seq in reversed(folders.checkpoint_seqs(self._folder)):
+            try:
+                yield seq, folders.checkpoint(self._folder, seq).read_bytes()
+            except OSError:
+                continue
+
+    def close(self) -> None:
+        """Close the file."""
+        self._log.close()

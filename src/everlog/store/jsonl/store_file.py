@@ -1,0 +1,79 @@
+"""What a folder says of itself: that it is a store, of which version, and how an older one becomes a newer one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from everlog.session.errors import FormatUnsupported
+from everlog.store.errors import StoreError
+from everlog.store.jsonl.disk import Disk
+from everlog.store.jsonl.folders import Folders
+from everlog.store.oslock import wait_for
+
+Step = Callable[[Folders, Disk], None]
+MIGRATIONS: Sequence[Step] = ()
+"""What makes a store of version n (counted from 1) one of version n + 1. Each may be begun again after a crash."""
+
+
+class _Description(msgspec.Struct):
+    everlog: str
+    version: int
+
+
+def prepare(places: Folders, disk: Disk, steps: Sequence[Step] = MIGRATIONS) -> None:
+    """Make the folder a store when it is none, and bring an older one up to date, after a backup of its sessions.
+
+    Processes that open it at the same time wait for each other.
+
+    Raises:
+        FormatUnsupported: it is of a later version.
+        StoreError: it cannot be used.
+    """
+    current = len(steps) + 1
+    try:
+        if _version(places) == current:
+            return
+        places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with wait_for(places.root / "store.lock"):
+            version = _version(places)
+            if version > current:
+                raise FormatUnsupported(f"the store {places.root}", str(version), f"versions up to {current}")
+            for folder in (places.sessions, places.trash, places.locks, places.blobs):
+                folder.mkdir(mode=0o700, exist_ok=True)
+            if 0 < version < current:
+                _migrate(places, disk, version, steps)
+            elif version == 0:
+                _describe(places, disk, current)
+    except OSError as error:
+        raise StoreError(f"the store {places.root} cannot be opened: {error}") from error
+
+
+def _version(places: Folders) -> int:
+    """Give the version of the store; 0 when there is none yet."""
+    try:
+        found = msgspec.json.decode(places.description.read_bytes(), type=_Description)
+    except FileNotFoundError:
+        return 0
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"{places.description} is damaged: {error}") from None
+    return found.version
+
+
+def _describe(places: Folders, disk: Disk, version: int) -> None:
+    disk.write_whole(places.description, msgspec.json.encode(_Description("jsonl", version)) + b"\n")
+
+
+def _migrate(places: Folders, disk: Disk, version: int, steps: Sequence[Step]) -> None:
+    backup = places.root / f"backup-v{version}"
+    if not backup.exists():
+        half = places.root / f".backup-v{version}.half"
+        shutil.rmtree(half, ignore_errors=True)
+        shutil.copytree(places.sessions, half)
+        disk.rename(half, backup)
+        disk.sync_folder(places.root)
+    for done, step in enumerate(steps[version - 1 :], version + 1):
+        step(places, disk)
+        _describe(places, disk, done)
