@@ -9,6 +9,7 @@ from typing import Any
 from everlog.kernel import Config, Kernel, Plugin
 from everlog.llm.models import models
 from everlog.llm.openai.chat import openai
+from everlog.llm.openai.responses import openai_responses
 from everlog.llm.seam import Assembler, BlobReader, Models, Route
 from everlog.session.messages import Block, Message, Reasoning, Text, ToolCall, model_source, user_message
 from everlog.session.payloads import Usage
@@ -81,5 +82,5 @@ def thought(text: str) -> Reasoning:
 @asynccontextmanager
 async def service(toml: str, *plugins: Plugin) -> AsyncIterator[Models]:
     """The service with the protocols of OpenAI, and what else is given."""
-    async with Kernel([models, openai, *plugins], Config.parse(toml)) as kernel:
+    async with Kernel([models, openai, openai_responses, *plugins], Config.parse(toml)) as kernel:
         yield kernel[Models]

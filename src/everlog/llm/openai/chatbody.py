@@ -27,13 +27,13 @@ import msgspec
 
 from everlog.llm.failure import BAD_REQUEST, ModelFailure
 from everlog.llm.media import DEFAULT_BUDGET, Media, as_text, data_url, is_text
+from everlog.llm.replay import is_own
 from everlog.llm.wireorder import Names, result_text, wire_order
 from everlog.session.messages import (
     Block,
     File,
     Image,
     Message,
-    ModelSource,
     Reasoning,
     Text,
     ToolCall,
@@ -163,7 +163,7 @@ class _Writer(msgspec.Struct):
         text = "".join(block.text for block in message.content if isinstance(block, Text))
         if text:
             written["content"] = text
-        if self.reasoning and is_recent and _is_own(message, self.request):
+        if self.reasoning and is_recent and is_own(message, self.request):
             thought = "".join(block.text for block in message.content if isinstance(block, Reasoning))
             if thought:
                 written[self.reasoning] = thought
@@ -211,9 +211,3 @@ def _result(result: ToolResult) -> str:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
-def _is_own(message: Message, request: Request) -> bool:
-    """Tell whether the model that is asked wrote the message itself: reasoning is for nobody else."""
-    source = message.source
-    return isinstance(source, ModelSource) and (source.provider, source.model) == (request.provider, request.model)
