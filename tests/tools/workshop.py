@@ -22,6 +22,7 @@ from everlog.session.payloads import (
     TurnStart,
 )
 from everlog.tools.builtin import BUILTIN
+from everlog.tools.jobs import Jobs
 from everlog.tools.registry import ToolRegistry
 from everlog.tools.seam import Bench, Tool, ToolContext
 
@@ -59,6 +60,7 @@ class Workshop:
         self.cwd = cwd
         self.scope = Scope("workshop")
         self.tools = ToolRegistry(self.scope, together, grace)
+        self.scope.provide(Jobs, Jobs())
         self.blobs = KeptBlobs()
         self.session = Session.create({"cwd": str(cwd)})
         self.flushed: list[int] = []

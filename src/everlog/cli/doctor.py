@@ -66,6 +66,7 @@ async def _examine(store: str | None) -> list[Finding]:
         await _store(config, store),
         *await _plugins_and_models(config),
         *_programs(),
+        *_protections(config),
     ]
 
 
@@ -137,6 +138,16 @@ def _programs() -> list[Finding]:
         fix = "" if path else f"install {name} with the system's packages"
         findings.append(Finding(f"program {name}", "ok" if path else "missing", path or f"not found; {use}", fix))
     return findings
+
+
+def _protections(config: Config) -> list[Finding]:
+    from everlog.tools.doctor import protections
+
+    try:
+        found = protections(config)
+    except ConfigError as error:
+        return [Finding("permissions", "broken", str(error), "mend the file, or take the rule away")]
+    return [Finding(one.subject, "ok" if one.active else "missing", one.detail, one.fix) for one in found]
 
 
 def _tell(finding: Finding) -> None:

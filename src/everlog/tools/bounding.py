@@ -63,16 +63,14 @@ def _shortened(content: Iterable[Block], blobs: Blobs | None, limit: int) -> Ite
     texts = sum(isinstance(block, Text) for block in content)
     for block in content:
         if isinstance(block, Text) and len(block.text) > limit // texts:
-            yield Text(text=cut(block.text, limit // texts, spilled(block.text, blobs)))
+            yield Text(text=cut(block.text, limit // texts, spilled(block.text.encode(), blobs)))
         else:
             yield block
 
 
-def spilled(text: str, blobs: Blobs | None) -> str:
-    """Keep a whole text as a blob, and give the words that say how to read it; nothing where there are no blobs."""
-    if blobs is None:
-        return ""
-    return f"; read `blob:{blobs.put(text.encode())}` for the whole"
+def spilled(whole: bytes, blobs: Blobs | None) -> str:
+    """Keep a whole output as a blob, and give the words that say how to read it; none where there are no blobs."""
+    return "" if blobs is None else f"; read `blob:{blobs.put(whole)}` for the whole"
 
 
 def cut(text: str, limit: int, whole: str = "") -> str:

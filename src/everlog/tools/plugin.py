@@ -6,12 +6,15 @@ import logging
 from collections.abc import AsyncIterator
 
 from everlog.kernel import ConfigError, Context, plugin
-from everlog.tools.environment import Surroundings
+from everlog.tools.environment import Surroundings, secrets_of
 from everlog.tools.hooks import ALWAYS, POLICY
+from everlog.tools.jobs import Jobs
 from everlog.tools.permissions.keeping import keep, own_file
 from everlog.tools.permissions.policy import Permissions
 from everlog.tools.permissions.settings import rules_from
+from everlog.tools.processes import keep_private
 from everlog.tools.registry import ToolRegistry
+from everlog.tools.sandbox import Sandbox, sandbox_settings
 from everlog.tools.seam import Tools
 
 _log = logging.getLogger("everlog.tools")
@@ -37,11 +40,17 @@ async def tools(ctx: Context) -> AsyncIterator[None]:
     yield
 
 
-@plugin(name="builtin-tools", requires=(Tools,))
+@plugin(name="builtin-tools", requires=(Tools,), provides=(Jobs, Sandbox))
 async def builtin_tools(ctx: Context) -> AsyncIterator[None]:
-    """Read, write, edit, glob, grep, bash, todo_write."""
+    """Read, write, edit, search, run commands, keep a list."""
     from everlog.tools.builtin import BUILTIN
 
+    if secrets_of():
+        ctx.at_end(keep_private())
+    jobs = Jobs()
+    ctx.provide(Jobs, jobs)
+    ctx.provide(Sandbox, Sandbox(sandbox_settings(ctx.config)))
     for one in BUILTIN:
         ctx[Tools].add(one, ctx)
     yield
+    await jobs.close_all()

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +16,11 @@ TERM_SECONDS = 2.0
 
 MARK = "EVERLOG_CALL"
 """The variable by which the processes of a call are known, also those that left its group."""
+
+_WATCHED = 'exec 3<&0; ( (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & ); exec 3<&-; exec "$@" </dev/null'
+"""Starts a watcher beside the command, and becomes the command. The watcher waits for the other end of stdin to be
+closed, which it is at the latest when this process ends, however it ends; then it kills the group. It is no child
+of the command, which may wait for all of its own."""
 
 
 class Command:
@@ -31,14 +36,15 @@ class Command:
     ) -> Command:
         """Start a command whose output, both kinds, goes to an open file, and whose input is empty.
 
-        A file and no pipe: a process that outlives the command cannot hold anybody up by keeping it open.
-        Raises OSError.
+        A file and no pipe: a process that outlives the command cannot hold anybody up by keeping it open. When
+        this process ends before the command, the group is killed. Raises OSError.
         """
+        watched = os.name == "posix"
         process = await asyncio.create_subprocess_exec(
-            *command,
+            *(["sh", "-c", _WATCHED, "sh", *command] if watched else command),
             cwd=cwd,
             env={**environ, MARK: mark},
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE if watched else asyncio.subprocess.DEVNULL,
             stdout=out,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
@@ -59,25 +65,28 @@ class Command:
         """Wait for the leader to end, and give its exit status."""
         return await self._process.wait()
 
+    async def wait_at_most(self, seconds: float) -> bool:
+        """Wait for the leader to end, and tell whether it has."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), seconds)
+        return self.status is not None
+
     async def end(self) -> int:
-        """End the group and whatever left it: ask first, then kill. Gives how many processes were left to end."""
+        """End the group and whatever left it: ask first, then kill. Gives how many processes were left behind."""
         if self.status is None:
             _signal_group(self.pid, signal.SIGTERM)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._process.wait()), TERM_SECONDS)
-        return await self.sweep()
-
-    async def sweep(self) -> int:
-        """Kill what is left of the group, and what left it, and give how many those were."""
+            await self.wait_at_most(TERM_SECONDS)
         left = self._left()
         for pid in left:
             _signal(pid, _KILL)
         _signal_group(self.pid, _KILL)
         await self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         return len(left)
 
     def _left(self) -> set[int]:
-        """Give the processes of this call that still run, but for the leader."""
+        """Give the processes of this call that still run, but for the leader and the watcher."""
         if not sys.platform.startswith("linux"):
             return set()
         return {pid for pid in _all_pids() if pid != self.pid and _belongs(pid, self.pid, self._mark)}
@@ -104,11 +113,11 @@ def _all_pids() -> list[int]:
 
 
 def _belongs(pid: int, group: int, mark: str) -> bool:
-    """Tell whether a process runs, and is of the group or carries the call's mark."""
+    """Tell whether a process runs, and is of the group or carries the call's mark, and is not the watcher."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             state, _, in_group = stat.read().rpartition(b")")[2].split()[:3]
-        if state == b"Z":
+        if state == b"Z" or _is_watcher(pid):
             return False
         if int(in_group) == group:
             return True
@@ -116,3 +125,31 @@ def _belongs(pid: int, group: int, mark: str) -> bool:
             return f"{MARK}={mark}".encode() in environ.read().split(b"\0")
     except (OSError, ValueError):
         return False
+
+
+def _is_watcher(pid: int) -> bool:
+    with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
+        return cmdline.read().split(b"\0")[2:3] == [_WATCHED.encode()]
+
+
+_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
+
+
+def keep_private() -> Callable[[], None]:
+    """Keep other processes of this user from reading this one's environment and memory; give what ends that.
+
+    Else a command could read in /proc what its own environment does not hold. Linux only; elsewhere, and for
+    processes of the administrator, nothing is kept.
+    """
+    if not sys.platform.startswith("linux"):
+        return lambda: None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    before = prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0)
+    prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+    def undo() -> None:
+        prctl(_PR_SET_DUMPABLE, before, 0, 0, 0)
+
+    return undo

@@ -20,7 +20,7 @@ def shown_output(context: ToolContext, out: BinaryIO, start: int = 0) -> str:
         return _piece(out, start, size).rstrip("\n")
     head = SHOWN_BYTES * 3 // 5
     tail = SHOWN_BYTES - head
-    whole = "" if context.blobs is None else spilled(_piece(out, start, size), context.blobs)
+    whole = spilled(os.pread(out.fileno(), size, start), context.blobs) if context.blobs is not None else ""
     first = context.redact(_piece(out, start, head + MARGIN))[:head]
     last = context.redact(_piece(out, start + size - tail - MARGIN, tail + MARGIN))[-tail:]
     cut = f"[... {size - SHOWN_BYTES:,} of {size:,} bytes cut{whole} ...]"

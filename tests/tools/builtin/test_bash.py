@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -99,13 +101,66 @@ async def test_bash_keeps_head_and_tail_of_long_output_and_the_whole_in_a_blob(s
 
 
 async def test_bash_ends_a_command_that_writes_without_end(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     monkeypatch.setattr(sys.modules["everlog.tools.builtin.bash"], "MAX_OUTPUT_BYTES", 1_000_000)
     result = await shop.one("bash", command="yes")
     assert code(result) == "TOOL_TIMEOUT"
     assert "wrote more than 1,000,000 bytes" in text(result)
     assert module.name == "bash"
+
+
+async def test_a_command_runs_on_in_the_background_and_is_asked_how_it_goes(shop: Workshop, workspace: Path) -> None:
+    begun = await shop.one("bash", command="echo one; until [ -e go ]; do sleep 0.02; done; echo two", background=True)
+    assert "job-1" in text(begun)
+    for _ in range(100):
+        told = text(await shop.one("bash_output", job="job-1"))
+        if "one" in told:
+            break
+        await asyncio.sleep(0.02)
+    assert told == "one\n[job-1: running]"
+    assert text(await shop.one("bash_output", job="job-1")) == "[job-1: running]"
+    (workspace / "go").touch()
+    assert text(await shop.one("bash_output", job="job-1", wait=60)) == "two\n[job-1: exit status 0]"
+
+
+async def test_a_command_in_the_background_can_be_stopped_with_all_that_it_started(
+    shop: Workshop, workspace: Path
+) -> None:
+    await shop.one("bash", command="(echo $BASHPID > inner; sleep 60) & sleep 60", background=True)
+    await appears(workspace / "inner")
+    assert "[job-1: ended: it was stopped]" in text(await shop.one("bash_stop", job="job-1"))
+    assert ended(workspace / "inner")
+    assert code(await shop.one("bash_stop", job="job-2")) == "NO_SUCH_JOB"
+
+
+async def test_jobs_end_with_their_agent(shop: Workshop, workspace: Path) -> None:
+    await shop.one("bash", command="echo $$ > pid; sleep 60", background=True)
+    await appears(workspace / "pid")
+    await shop.scope.close()
+    assert ended(workspace / "pid")
+
+
+def test_a_command_does_not_outlive_an_everlog_that_is_killed(workspace: Path) -> None:
+    program = """
+import asyncio, sys
+from pathlib import Path
+from everlog.tools.builtin import bash
+from everlog.tools.seam import ToolContext
+command = "(trap '' TERM HUP; echo $BASHPID > inner; sleep 60; sleep 60) & wait"
+asyncio.run(bash(ToolContext(cwd=Path(sys.argv[1])), command=command))
+"""
+    everlog = subprocess.Popen([sys.executable, "-c", program, str(workspace)])
+    for _ in range(500):
+        if (workspace / "inner").exists() and (workspace / "inner").read_text().strip():
+            break
+        time.sleep(0.02)
+    everlog.kill()
+    everlog.wait()
+    assert ended(workspace / "inner")
+
+
+async def test_the_watcher_is_no_child_that_a_command_might_wait_for(shop: Workshop) -> None:
+    program = "import os\ntry:\n os.wait()\nexcept ChildProcessError:\n print('no children')"
+    assert text(await shop.one("bash", command=f'exec {sys.executable} -c "{program}"')) == "no children"
 
 
 async def test_output_that_is_not_text_is_made_safe(shop: Workshop) -> None:

@@ -4,54 +4,81 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
+import shutil
 import uuid
+from functools import partial
 from typing import BinaryIO
 
 from everlog.session.jsonvalue import JSONObject
 from everlog.tools.declare import tool
+from everlog.tools.jobs import MAX_OUTPUT_BYTES, jobs_of, spool
 from everlog.tools.processes import Command
+from everlog.tools.sandbox import Sandbox
 from everlog.tools.seam import ToolContext, ToolFailure, ToolOutput, output
 from everlog.tools.spooling import shown_output
+from everlog.tools.threads import in_thread
 
 DEFAULT_SECONDS = 120.0
 MAX_SECONDS = 3_600.0
-MAX_OUTPUT_BYTES = 256_000_000
 
 QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 """What keeps programs from waiting for a person who is not there."""
 
 
 @tool(effects="mutating", subject="command")
-async def bash(context: ToolContext, command: str, timeout: float = DEFAULT_SECONDS) -> ToolOutput:
+async def bash(
+    context: ToolContext, command: str, timeout: float = DEFAULT_SECONDS, background: bool = False
+) -> ToolOutput:
     """Run a shell command in the workspace, and give its output (stdout and stderr together) and exit status.
 
     Each command has a shell of its own: a `cd` or a variable does not last. Input is empty. When the command has
-    ended, so has everything that it started.
+    ended, so has everything that it started; for a server or a long build, set background.
 
     Args:
         command: The command, for bash.
-        timeout: Seconds after which it is ended, at most 3,600.
+        timeout: Seconds after which it is ended, at most 3,600. Not for commands in the background.
+        background: Give the id of a job at once, and let the command run on; see bash_output and bash_stop.
     """
-    seconds = min(max(timeout, 0.1), MAX_SECONDS)
-    with tempfile.TemporaryFile() as out:
+    if background:
+        return await _begun(context, command)
+    return await _finished(context, command, min(max(timeout, 0.1), MAX_SECONDS))
+
+
+async def _begun(context: ToolContext, command: str) -> ToolOutput:
+    jobs = jobs_of(context)
+    jobs.check_room(context)
+    out = spool()
+    try:
+        running = await _start(context, command, out)
+    except BaseException:
+        out.close()
+        raise
+    job = jobs.add(context, command, running, out)
+    return output(f"Running in the background as {job.id}; bash_output tells how it goes on.", {"job": job.id})
+
+
+async def _finished(context: ToolContext, command: str, seconds: float) -> ToolOutput:
+    with spool() as out:
         running = await _start(context, command, out)
         try:
             ending = await _watched(running, out, seconds)
+            left = await running.end()
         except asyncio.CancelledError:
             await running.end()
-            text = (
-                f"{shown_output(context, out)}\n[cancelled; the command was ended, and may have done part of its work]"
-            )
+            text = await in_thread(partial(shown_output, context, out))
+            text = f"{text}\n[cancelled: the command was ended, and may have done part of its work]".lstrip("\n")
             raise ToolFailure(text, code="TOOL_CANCELLED") from None
-        left = await running.end()
-        return _result(context, running, out, ending, left)
+        text = await in_thread(partial(shown_output, context, out))
+        return _result(text, running, os.fstat(out.fileno()).st_size, ending, left)
 
 
 async def _start(context: ToolContext, command: str, out: BinaryIO) -> Command:
+    words = [shutil.which("bash") or "sh", "-c", command]
+    if context.scope is not None and Sandbox in context.scope:
+        words = context.scope[Sandbox].wrapped(words, context.cwd)
     environ = {**context.environ, **QUIET}
     try:
-        return await Command.start(["bash", "-c", command], context.cwd, environ, out, uuid.uuid4().hex)
+        return await Command.start(words, context.cwd, environ, out, uuid.uuid4().hex)
     except (OSError, ValueError) as error:
         raise ToolFailure(f"The command could not be started: {error}", code="COMMAND_NOT_STARTED") from None
 
@@ -73,16 +100,15 @@ async def _watched(running: Command, out: BinaryIO, seconds: float) -> str | Non
         leader.cancel()
 
 
-def _result(context: ToolContext, running: Command, out: BinaryIO, ending: str | None, left: int) -> ToolOutput:
+def _result(text: str, running: Command, size: int, ending: str | None, left: int) -> ToolOutput:
     notes = [ending] if ending else []
     status = running.status
     if ending is None and status:
         notes.append(f"exit status {status}" if status > 0 else f"ended by signal {-status}")
     if left and ending is None:
         notes.append(f"{left} processes that it left behind were ended")
-    text = shown_output(context, out)
     told = "\n".join([*([text] if text else []), *(f"[{note}]" for note in notes)]) or "[no output]"
-    meta: JSONObject = {"exitStatus": status, "bytes": os.fstat(out.fileno()).st_size}
+    meta: JSONObject = {"exitStatus": status, "bytes": size}
     if ending is not None:
         raise ToolFailure(told, code="TOOL_TIMEOUT", reason=ending, meta=meta)
     if status:

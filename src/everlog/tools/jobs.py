@@ -1,0 +1,137 @@
+"""Background jobs: commands that go on while the agent does other things. Each agent has its own; they end with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO
+
+from everlog.kernel import Scope
+from everlog.tools.processes import Command
+from everlog.tools.seam import ToolContext, ToolFailure, ToolOutput, output
+from everlog.tools.spooling import shown_output
+from everlog.tools.threads import in_thread
+
+MAX_OUTPUT_BYTES = 256_000_000
+MAX_JOBS = 20
+
+
+@dataclass
+class Job:
+    """One job.
+
+    Attributes:
+        id: what the model calls it by.
+        command: the shell command.
+        running: the process group.
+        out: where its output goes.
+        position: how much of the output has been given.
+        ending: why it was ended before its time, or None.
+    """
+
+    id: str
+    command: str
+    running: Command
+    out: BinaryIO
+    position: int = 0
+    ending: str | None = None
+
+    @property
+    def state(self) -> str:
+        """Whether it runs, and how it ended."""
+        status = self.running.status
+        if self.ending is not None:
+            return f"ended: {self.ending}"
+        if status is None:
+            return "running"
+        return f"exit status {status}" if status >= 0 else f"ended by signal {-status}"
+
+    async def stop(self) -> None:
+        """End it, with everything that it started; one that has ended stays as it is."""
+        if self.running.status is None:
+            self.ending = "it was stopped"
+        await self.running.end()
+
+    async def news(self, context: ToolContext) -> ToolOutput:
+        """Give what it wrote since this was last asked, and its state."""
+        text = await in_thread(partial(shown_output, context, self.out, self.position))
+        self.position = os.fstat(self.out.fileno()).st_size
+        told = [*([text] if text else []), f"[{self.id}: {self.state}]"]
+        return output("\n".join(told), {"job": self.id, "exitStatus": self.running.status})
+
+
+class Jobs:
+    """The service: the jobs of every agent."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[Scope | None, dict[str, Job]] = {}
+        self._watching: set[asyncio.Task[None]] = set()
+
+    def add(self, context: ToolContext, command: str, running: Command, out: BinaryIO) -> Job:
+        """Take over a command that was started, whose output goes to `out`."""
+        mine = self._of(context.scope)
+        job = Job(f"job-{len(mine) + 1}", command, running, out)
+        mine[job.id] = job
+        watch = asyncio.create_task(_watched(job), name=job.id)
+        self._watching.add(watch)
+        watch.add_done_callback(self._watching.discard)
+        return job
+
+    def check_room(self, context: ToolContext) -> None:
+        """Raise ToolFailure when the agent has as many running jobs as it may have."""
+        running = [job.id for job in self._of(context.scope).values() if job.running.status is None]
+        if len(running) >= MAX_JOBS:
+            text = f"{MAX_JOBS} jobs are running: {', '.join(running)}. Stop one first."
+            raise ToolFailure(text, code="TOO_MANY_JOBS")
+
+    def get(self, context: ToolContext, id: str) -> Job:
+        """Give a job of this agent. Raises ToolFailure."""
+        mine = self._of(context.scope)
+        if id not in mine:
+            there = ", ".join(f"{job.id} ({job.command[:60]})" for job in mine.values()) or "none"
+            raise ToolFailure(f"There is no job {id!r}; there are: {there}.", code="NO_SUCH_JOB")
+        return mine[id]
+
+    async def close(self, scope: Scope | None) -> None:
+        """End the jobs of an agent."""
+        for job in self._jobs.pop(scope, {}).values():
+            await job.running.end()
+            job.out.close()
+
+    async def close_all(self) -> None:
+        """End every job."""
+        for scope in list(self._jobs):
+            await self.close(scope)
+
+    def _of(self, scope: Scope | None) -> dict[str, Job]:
+        if scope not in self._jobs:
+            self._jobs[scope] = {}
+            if scope is not None:
+                scope.at_end(lambda: self.close(scope))
+        return self._jobs[scope]
+
+
+async def _watched(job: Job) -> None:
+    """Wait for a job's end, and end it when its output has no end; then end what it left behind."""
+    leader = asyncio.ensure_future(job.running.wait())
+    while not leader.done():
+        await asyncio.wait({leader}, timeout=0.25)
+        if not job.out.closed and os.fstat(job.out.fileno()).st_size > MAX_OUTPUT_BYTES:
+            job.ending = f"it wrote more than {MAX_OUTPUT_BYTES:,} bytes"
+            break
+    await job.running.end()
+
+
+def jobs_of(context: ToolContext) -> Jobs:
+    """Give the service. Raises ToolFailure where there is none."""
+    if context.scope is None or Jobs not in context.scope:
+        raise ToolFailure("Nothing runs in the background here.", code="NO_JOBS")
+    return context.scope[Jobs]
+
+
+def spool() -> BinaryIO:
+    """Give a file for a command's output, which is gone when it is closed."""
+    return tempfile.TemporaryFile()
