@@ -43,13 +43,12 @@ def test_a_long_line_is_left_to_the_terminal_to_wrap() -> None:
 def test_parallel_calls_say_whose_result_comes() -> None:
     text = told(eventful())
     assert "● read  x\n● read  x\n" in text
-    assert "  ⎿ read:\n  ⎿ one\n    two\n    three\n" in text
+    assert "  ⎿ read  x\n    one\n    two\n    three\n  ⎿ read  x\n    a␛" in text
 
 
-def test_failed_attempts_and_retries_are_told() -> None:
+def test_a_failed_attempt_is_told_with_its_retry() -> None:
     text = told(eventful())
-    assert "✗ it broke (SERVER)" in text
-    assert "↻ attempt 1 failed" in text
+    assert "Half an ans\n↻ attempt 1 failed: it broke (SERVER); again in 0.0 s\n" in text
 
 
 def test_nothing_harmful_is_written() -> None:

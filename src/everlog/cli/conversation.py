@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from everlog.agent.seam import TROUBLE, Agent
 from everlog.cli.faces import Face
 from everlog.cli.outcome import Outcome, last_turn
+from everlog.cli.plain import one_line
 
 
-async def converse(agent: Agent, face: Face, begin: Callable[[Agent], object]) -> Outcome:
+async def converse(agent: Agent, face: Face, notices: Iterable[str], begin: Callable[[Agent], object]) -> Outcome:
     """Call `begin`, which gives the agent something to do, and tell what happens until it is idle.
 
-    Raises what ended the agent: a lost lease, a store that failed.
+    `notices` are told before anything else but the agent itself. A turn that did not come to its end is complained
+    about on stderr. Raises what ended the agent: a lost lease, a
+    store that failed.
     """
     face.begin(agent)
+    for notice in notices:
+        face.notice(notice)
     unsee = agent.session.observe(face.tell)
     try:
         with agent.scope.on(TROUBLE, lambda _, error: _trouble(face, error)), _interruptible(agent, face):
@@ -27,6 +33,9 @@ async def converse(agent: Agent, face: Face, begin: Callable[[Agent], object]) -
         unsee()
     outcome = last_turn(agent.session)
     face.end(outcome)
+    if outcome.complaint:
+        sys.stdout.flush()
+        print(f"everlog: {one_line(outcome.complaint)}", file=sys.stderr)
     return outcome
 
 

@@ -108,7 +108,7 @@ def _models(models: Models, config: Config) -> list[Finding]:
     findings = [_provider(models, name) for name in models.list() if name not in _NEEDS_A_FILE]
     name = default_model(config)
     if name is None:
-        fix = 'name one with --model PROVIDER/MODEL, EVERLOG_MODEL, or model = "PROVIDER/MODEL" in everlog.toml'
+        fix = 'name one with --model, EVERLOG_MODEL, or [defaults] model = "PROVIDER/MODEL" in everlog.toml'
         return [*findings, Finding("default model", "missing", "none is configured", fix)]
     try:
         models.resolve(name)

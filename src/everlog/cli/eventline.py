@@ -58,7 +58,8 @@ def gist(event: Event) -> str:
         case Message() as data:
             return one_line(told_text(data.content))
         case AssistantMessage() as data:
-            usage = f" [{told_usage(data.usage)}]" if data.usage is not None else ""
+            spent = told_usage(data.usage) if data.usage is not None else ""
+            usage = f" [{spent}]" if spent else ""
             cut = " (cut off)" if data.interrupted else ""
             return f"{one_line(told_text(data.message.content))}{cut}{usage}"
         case AssistantChunk():

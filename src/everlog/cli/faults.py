@@ -39,6 +39,8 @@ def _told(error: BaseException) -> tuple[str, int]:
             return error.format_message(), FAILED
         case click.Abort() | KeyboardInterrupt():
             return "interrupted", INTERRUPTED
+        case _ if type(error).__name__ == "CancelledError":  # asyncio is not imported for it
+            return "interrupted", INTERRUPTED
         case EverlogError():
             return str(error), USAGE if _is_usage(error) else FAILED
         case OSError():

@@ -13,6 +13,8 @@ from everlog.cli.exits import EXIT_CODES
 from everlog.cli.faults import report
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("everlog.cli.run", "Have an agent work on a prompt, in a new session."),
+    "resume": ("everlog.cli.resume", "Go on with a session."),
     "sessions": ("everlog.cli.sessions", "List the sessions, those used last first."),
     "show": ("everlog.cli.show", "Show a session: its transcript, or another view of it."),
     "request": ("everlog.cli.request", "Show what a model was sent."),

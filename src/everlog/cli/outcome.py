@@ -42,6 +42,13 @@ class Outcome:
         """Give why it ended, in words."""
         return "not finished" if self.reason is None else told_reason(self.reason)
 
+    @property
+    def complaint(self) -> str | None:
+        """Give one line that says what went wrong and how to go on; None when nothing did, or a person cancelled."""
+        if self.exit_code in (OK, INTERRUPTED):
+            return None
+        return f"turn {self.turn} {self.told}; go on with: everlog resume {self.session[:8]} …"
+
     def to_json_value(self) -> dict[str, object]:
         """Give the outcome as JSON."""
         return {

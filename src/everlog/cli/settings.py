@@ -10,8 +10,13 @@ import msgspec
 from everlog.kernel.config import Config
 
 
-class Defaults(msgspec.Struct, frozen=True):
-    """Keys of everlog.toml that commands read; other tables belong to others."""
+class Defaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[defaults]` of everlog.toml.
+
+    Attributes:
+        model: what is asked when a command names no model, as `provider/model`.
+        store: where sessions are kept when a command says nothing, as a URL.
+    """
 
     model: str | None = None
     store: str | None = None
@@ -31,9 +36,9 @@ def store_url(given: str | None, config: Config | None = None) -> str:
         return given
     from everlog.store.urls import default_url
 
-    return (config or load_config()).own.section(Defaults).store or default_url()
+    return (config or load_config()).own.section(Defaults, "defaults").store or default_url()
 
 
 def default_model(config: Config) -> str | None:
-    """Give the model that is asked unless a command names one: EVERLOG_MODEL, else the configuration's `model`."""
-    return os.environ.get("EVERLOG_MODEL") or config.section(Defaults).model
+    """Give the model that is asked unless a command names one: EVERLOG_MODEL, else the configuration's."""
+    return os.environ.get("EVERLOG_MODEL") or config.section(Defaults, "defaults").model

@@ -42,7 +42,7 @@ def told_text(blocks: Iterable[Block]) -> str:
 
 def preview(text: str, lines: int = PREVIEW_LINES, width: int = PREVIEW_WIDTH) -> list[str]:
     """Give the first lines of a text, each cut to the width; a last line says how many were left out."""
-    found = harmless(text).strip("\n").split("\n")
+    found = harmless(text).expandtabs(8).strip("\n").split("\n")
     shown = [line if len(line) <= width else line[: width - 1] + "…" for line in found[:lines]]
     rest = len(found) - lines
     return [*shown, f"… {counted(rest, 'more line')}"] if rest > 0 else shown
@@ -79,8 +79,10 @@ def told_failure(failure: Failure | None) -> str:
 
 
 def told_usage(usage: Usage) -> str:
-    """Give tokens in and out, cache reads and writes when there are any."""
+    """Give tokens in and out, and what of it the cache served; nothing when none were reported."""
     tokens = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    if not tokens and not usage.output_tokens:
+        return ""
     cached = f" ({usage.cache_read_tokens:,} from cache)" if usage.cache_read_tokens else ""
     return f"{tokens:,} tokens in{cached}, {usage.output_tokens:,} out"
 

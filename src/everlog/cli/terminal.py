@@ -38,7 +38,8 @@ class Terminal:
         self._console = console
         self._streaming = ""  # the kind of block that the cursor stands in, or ""
         self._streamed = False  # whether this answer came as chunks
-        self._calls: dict[str, str] = {}  # calls that were taken up and not answered, by id
+        self._calls: dict[str, str] = {}  # what calls that were taken up and not answered are told as, by id
+        self._parallel = False  # whether several of them were there at once, so that results need a name
 
     @classmethod
     def on_stdout(cls) -> Self:
@@ -56,8 +57,9 @@ class Terminal:
 
     def end(self, outcome: Outcome) -> None:
         """Write how the turn came out."""
-        steps, usage = counted(outcome.steps, "step"), told_usage(outcome.usage)
-        self.line(f"turn {outcome.turn} {outcome.told}  {steps}  {usage}  session {outcome.session}", "dim")
+        ended = outcome.told if outcome.complaint is None else outcome.told.partition(":")[0]
+        facts = [f"turn {outcome.turn} {ended}", counted(outcome.steps, "step"), told_usage(outcome.usage)]
+        self.line("  ".join([*filter(None, facts), f"session {outcome.session}"]), "dim")
 
     def tell(self, event: Event) -> None:
         """Tell one event; most types, and what only changes the model's view, say nothing to a person."""
@@ -68,10 +70,11 @@ class Terminal:
                 self._stream(event)
             case AssistantMessage() as answer:
                 self._answer(answer)
-            case AssistantAttempt() as attempt if attempt.failure is not None:
-                self.line(f"✗ {told_failure(attempt.failure)}", "red")
+            case AssistantAttempt():
+                self._end_block()
             case LlmRetry() as retry:
-                self.line(f"↻ attempt {retry.attempt} failed; again in {retry.delay_ms / 1000:.1f} s", "yellow")
+                why, pause = told_failure(retry.failure), retry.delay_ms / 1000
+                self.line(f"↻ attempt {retry.attempt} failed: {why}; again in {pause:.1f} s", "yellow")
             case ToolCallEvent() as call:
                 self._call(call)
             case ToolResultEvent() as result:
@@ -122,19 +125,20 @@ class Terminal:
             self.line("✗ the answer was cut off here", "yellow")
 
     def _call(self, call: ToolCallEvent) -> None:
-        self._calls[call.call_id] = call.name
+        told = f"{one_line(call.name)}  {told_arguments(call.arguments)}"
+        self._calls[call.call_id] = told
+        self._parallel = self._parallel or len(self._calls) > 1
         self._end_block()
-        line = Styled("● ", style="bold green").append(one_line(call.name), style="bold")
-        self._console.print(line.append(f"  {told_arguments(call.arguments)}"), soft_wrap=True)
+        self._console.print(Styled("● ", style="green").append(told, style="bold"), soft_wrap=True)
 
     def _result(self, result: ToolResultEvent) -> None:
         block = result.message.result or ToolResult()
-        name = self._calls.pop(block.tool_call_id, "")
-        if self._calls:  # others run beside it, so the reader has to be told whose result this is
-            self.line(f"  ⎿ {one_line(name)}:", "dim")
+        told = self._calls.pop(block.tool_call_id, "")
         style = "red" if block.is_error else "dim"
-        for at, line in enumerate(preview(told_text(block.content) or "(no output)")):
+        lines = preview(told_text(block.content) or "(no output)")
+        for at, line in enumerate([told, *lines] if self._parallel else lines):
             self.line(f"  {'⎿' if at == 0 else ' '} {line}", style)
+        self._parallel = self._parallel and bool(self._calls)
 
     def _input(self, message: Message) -> None:
         source = message.source

@@ -13,6 +13,7 @@ from everlog.session.payloads import AssistantAttempt
 from everlog.session.projections.transcript import Line
 
 RESULT_LINES = 12
+RESULT_WIDTH = 1_000
 
 
 def value(log: Log, at: int | None) -> list[dict[str, object]]:
@@ -38,9 +39,10 @@ def _line_value(line: Line) -> dict[str, object]:
 def tell(log: Log, at: int | None) -> None:
     """Write each line as a person would have seen it."""
     lines: list[Line] = log.project("transcript", at)
+    teller = _Teller()
     for before, line in zip([None, *lines], lines, strict=False):
         _mark_shadow(before, line)
-        _tell_line(line)
+        teller.tell(line)
 
 
 def _mark_shadow(before: Line | None, line: Line) -> None:
@@ -52,20 +54,53 @@ def _mark_shadow(before: Line | None, line: Line) -> None:
         click.echo(click.style("⋯ from here the model sees what follows", dim=True))
 
 
-def _tell_line(line: Line) -> None:
-    if line.message is not None and line.message.role in ("system", "developer"):
-        click.echo(click.style(f"{line.message.role}: {one_line(line.message.text, 160)}", dim=True))
-        return
-    if line.message is not None and line.message.role == "user" and line.message.result is None:
-        _tell_input(line.message)
-        return
-    for block in line.blocks:
-        _tell_block(block)
-    if line.interrupted:
-        click.secho("✗ the answer was cut off here", fg="yellow")
-    elif isinstance(line.event.data, AssistantAttempt):
-        why = told_failure(line.failure) if line.failure is not None else "cancelled"
-        click.secho(f"✗ {why}", fg="red")
+class _Teller:
+    """Writes lines; remembers the calls of the last answer, so that each result can be told whose it is."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, str] = {}
+
+    def tell(self, line: Line) -> None:
+        """Write one line of the transcript."""
+        message = line.message
+        if message is not None and message.role in ("system", "developer"):
+            click.secho(f"{message.role}: {one_line(message.text, 160)}", dim=True)
+        elif message is not None and message.role == "user" and message.result is None:
+            _tell_input(message)
+        else:
+            self._tell_answer(line)
+
+    def _tell_answer(self, line: Line) -> None:
+        calls = [block for block in line.blocks if isinstance(block, ToolCall)]
+        if calls:
+            self._calls = {call.id: f"{one_line(call.name)}  {told_arguments(call.arguments)}" for call in calls}
+        for block in line.blocks:
+            self._tell_block(block)
+        if line.interrupted:
+            click.secho("✗ the answer was cut off here", fg="yellow")
+        elif isinstance(line.event.data, AssistantAttempt):
+            why = told_failure(line.failure) if line.failure is not None else "cancelled"
+            click.secho(f"✗ {why}", fg="red")
+
+    def _tell_block(self, block: Block) -> None:
+        match block:
+            case ToolCall():
+                click.echo(f"{click.style('●', fg='green')} {self._calls[block.id]}")
+            case ToolResult():
+                self._tell_result(block)
+            case Reasoning():
+                write_block(block.text.strip("\n"), click.style("· ", dim=True))
+            case _:
+                write_block(told_text([block]).strip("\n"))
+
+    def _tell_result(self, result: ToolResult) -> None:
+        """Write a result; where several calls were made at once, after a word on whose it is."""
+        lines = preview(told_text(result.content) or "(no output)", RESULT_LINES, RESULT_WIDTH)
+        told = [self._calls.get(result.tool_call_id, "")] if len(self._calls) > 1 else []
+        for at, line in enumerate([*told, *lines]):
+            click.secho(
+                f"  {'⎿' if at == 0 else ' '} {line}", fg="red" if result.is_error else None, dim=not result.is_error
+            )
 
 
 def _tell_input(message: Message) -> None:
@@ -75,17 +110,3 @@ def _tell_input(message: Message) -> None:
         write_block(told_text(message.content), "  ")
         return
     write_block(told_text(message.content), click.style("› ", fg="cyan", bold=True))
-
-
-def _tell_block(block: Block) -> None:
-    match block:
-        case ToolCall():
-            click.echo(f"{click.style('●', fg='green')} {one_line(block.name)}  {told_arguments(block.arguments)}")
-        case ToolResult():
-            for at, line in enumerate(preview(told_text(block.content) or "(no output)", RESULT_LINES)):
-                mark = "⎿" if at == 0 else " "
-                click.secho(f"  {mark} {line}", fg="red" if block.is_error else None, dim=not block.is_error)
-        case Reasoning():
-            write_block(block.text, click.style("· ", dim=True))
-        case _:
-            write_block(told_text([block]))

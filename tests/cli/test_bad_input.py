@@ -1,0 +1,191 @@
+"""Whatever is wrong: one helpful line on stderr, an exit code that is not 0, and sessions that stay intact."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from tests.cli.conftest import Cli, Done
+
+QUICK = "[plugin.retry]\nattempts = 1\n"
+
+
+def assert_one_helpful_line(done: Done, code: int, *words: str) -> None:
+    assert done.code == code, done
+    assert "Traceback" not in done.out + done.err
+    lines = done.err.splitlines()
+    assert len(lines) == 1, done
+    assert lines[0].startswith("everlog: ")
+    for word in words:
+        assert word in lines[0], done
+
+
+@contextmanager
+def endpoint(status: int, body: bytes, kind: str) -> Iterator[str]:
+    """A server that gives the same answer to everything; without a status, it hangs up."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            if status:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def configured(cli: Cli, url: str) -> None:
+    cli.config.write_text(f'[defaults]\nmodel = "lab/m"\n{QUICK}[provider.lab]\nbase_url = "{url}"\n')
+    cli.environment["LAB_API_KEY"] = "k"
+
+
+ANSWERS = {
+    "401": (401, b'{"error":{"message":"bad key"}}', "application/json", "LAB_API_KEY"),
+    "404": (404, b'{"error":{"message":"no such model"}}', "application/json", "lab"),
+    "429": (429, b'{"error":{"message":"slow down"}}', "application/json", "slow down"),
+    "500": (500, b'{"error":{"message":"oops"}}', "application/json", "oops"),
+    "HTML": (200, b"<html><body>Welcome</body></html>", "text/html", "lab"),
+    "hangs up": (0, b"", "", "lab"),
+    "an empty stream": (200, b"", "text/event-stream", ""),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_endpoint_that_answers_amiss(cli: Cli, answer: str) -> None:
+    status, body, kind, word = ANSWERS[answer]
+    with endpoint(status, body, kind) as url:
+        configured(cli, url)
+        assert_one_helpful_line(cli("run", "hello"), 1, word)
+    the_session_is_intact(cli)
+
+
+def test_an_endpoint_that_is_not_there(cli: Cli) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        configured(cli, f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
+        assert_one_helpful_line(cli("run", "hello"), 1, "127.0.0.1")
+    the_session_is_intact(cli)
+
+
+def the_session_is_intact(cli: Cli) -> None:
+    """The session that was begun is closed, holds the prompt, and goes on with another model."""
+    log = cli("show", "--last", "--view", "log", "--json").json
+    assert log[-1]["type"] == "turn/end"
+    assert log[-1]["data"]["reason"]["kind"] == "error"
+    done = cli("resume", "--last", "again", "--model", cli.script("- Better."), "--output", "json")
+    assert (done.code, done.json["text"]) == (0, "Better."), done
+    assert "hello" in cli("show", "--last").out
+
+
+def test_no_key(cli: Cli) -> None:
+    assert_one_helpful_line(cli("run", "hello", "--model", "openai/gpt-4.1"), 1, "OPENAI_API_KEY")
+    assert cli("sessions", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("model", "word"), [("nobody/x", "nobody"), ("x", "provider/model"), ("script/nowhere.yaml", "nowhere.yaml")]
+)
+def test_an_unknown_model(cli: Cli, model: str, word: str) -> None:
+    assert_one_helpful_line(cli("run", "hello", "--model", model), 1, word)
+    assert cli("sessions", "--json").json == []
+
+
+def test_no_model(cli: Cli) -> None:
+    assert_one_helpful_line(cli("run", "hello"), 2, "--model")
+
+
+def test_no_prompt(cli: Cli) -> None:
+    assert_one_helpful_line(cli("run", input=""), 2, "everlog run")
+
+
+@pytest.mark.parametrize("command", ["show", "request", "fork", "resume"])
+def test_an_unknown_session(cli: Cli, command: str) -> None:
+    cli.ran("- Hello.")
+    words = ["more"] if command == "resume" else []
+    assert_one_helpful_line(cli(command, "nothing-like-it", *words), 1, "nothing-like-it", "everlog sessions")
+
+
+@pytest.mark.parametrize("command", ["show", "request", "fork", "resume"])
+def test_no_session_named(cli: Cli, command: str) -> None:
+    assert_one_helpful_line(cli(command), 2, "--last")
+
+
+def test_a_folder_that_is_not_there(cli: Cli) -> None:
+    assert_one_helpful_line(cli("run", "hello", "--cwd", "nowhere"), 2, "nowhere")
+
+
+def test_a_folder_that_is_a_file(cli: Cli) -> None:
+    (cli.work / "file").touch()
+    assert_one_helpful_line(cli("run", "hello", "--cwd", "file"), 2, "file")
+
+
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root reads every folder")
+def test_a_folder_that_cannot_be_read(cli: Cli) -> None:
+    (cli.work / "closed").mkdir(mode=0)
+    assert_one_helpful_line(cli("run", "hello", "--cwd", "closed"), 2, "closed")
+
+
+@pytest.mark.parametrize("command", [["run", "hello"], ["sessions"], ["plugins"]])
+def test_broken_toml(cli: Cli, command: list[str]) -> None:
+    cli.config.write_text('model = "x\n')
+    cli.environment.pop("EVERLOG_STORE")
+    assert_one_helpful_line(cli(*command), 2, "everlog.toml", "not TOML")
+
+
+def test_a_wrong_kind_of_value_in_the_configuration(cli: Cli) -> None:
+    cli.config.write_text("[defaults]\nmodel = 3\n")
+    assert_one_helpful_line(cli("run", "hello"), 2, "everlog.toml:2", "model")
+
+
+def test_a_store_that_is_no_database(cli: Cli) -> None:
+    cli.database.write_text("this is no database, and longer than a header of one would be" * 20)
+    assert_one_helpful_line(cli("sessions"), 1, str(cli.database))
+
+
+@pytest.mark.parametrize(("url", "word"), [("nonsense:///x", "nonsense:"), ("sqlite:", "sqlite:"), ("x", "'x'")])
+def test_a_store_url_that_nobody_knows(cli: Cli, url: str, word: str) -> None:
+    assert_one_helpful_line(cli("sessions", "--store", url), 1, word)
+
+
+def test_a_script_that_is_none(cli: Cli) -> None:
+    assert_one_helpful_line(cli("run", "hello", "--model", cli.script("{a: b}")), 1, "script")
+
+
+def test_a_seq_that_the_session_does_not_have(cli: Cli) -> None:
+    cli.ran("- Hello.")
+    assert_one_helpful_line(cli("show", "--last", "--at", "9999"), 2, "0 to")
+
+
+@pytest.mark.parametrize("step", ["9.9", "x", "1", "1.1.9"])
+def test_a_step_that_the_session_does_not_have(cli: Cli, step: str) -> None:
+    cli.ran("- Hello.")
+    assert_one_helpful_line(cli("request", "--last", "--step", step), 2, step)
+
+
+def test_a_fork_inside_a_turn_names_the_nearest_legal_points(cli: Cli) -> None:
+    cli.ran("- Hello.")
+    assert_one_helpful_line(cli("fork", "--last", "--at", "2"), 1, "nearest")
+
+
+def test_debug_shows_where(cli: Cli) -> None:
+    done = cli("show", "nothing", "--debug")
+    assert done.code == 1
+    assert "Traceback" in done.err

@@ -1,0 +1,181 @@
+"""`everlog run` and `everlog resume` in real processes, with a script for a model and real tools."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import pytest
+from tests.cli.conftest import Cli, Done
+
+TWO_READS = """
+- - text: Both files.
+  - call: {name: read, arguments: {file_path: a.txt}}
+  - call: {name: read, arguments: {file_path: b.txt}}
+- Alpha and beta.
+"""
+SLEEPER = """
+- - text: I will wait.
+  - call: {name: bash, arguments: {command: "touch started; sleep 30"}}
+- Woken.
+- And again.
+"""
+
+
+def with_files(cli: Cli) -> None:
+    (cli.work / "a.txt").write_text("alpha")
+    (cli.work / "b.txt").write_text("beta")
+
+
+def wait_for(cli: Cli, name: str) -> None:
+    deadline = time.monotonic() + 30
+    while not (cli.work / name).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def views(cli: Cli, session: str, view: str) -> Done:
+    return cli("show", session, "--view", view, "--json")
+
+
+def test_a_run_tells_the_session_the_calls_and_the_answer(cli: Cli) -> None:
+    with_files(cli)
+    done = cli("run", "read", "both", "--model", cli.script(TWO_READS))
+    assert done.code == 0, done
+    lines = done.out.splitlines()
+    assert lines[0].startswith("session ")
+    assert "● read  a.txt" in lines
+    assert any("alpha" in line for line in lines)
+    assert "Alpha and beta." in lines
+    assert "turn 1 completed  2 steps" in lines[-1]
+    assert done.err == ""
+
+
+def test_a_run_says_that_a_script_answers(cli: Cli) -> None:
+    assert "from a script" in cli("run", "go", "--model", cli.script("- Done.")).out
+
+
+def test_json_is_one_object_at_the_end(cli: Cli) -> None:
+    with_files(cli)
+    result = cli.ran(TWO_READS)
+    assert result["text"] == "Alpha and beta."
+    assert result["reason"] == {"kind": "completed"}
+    assert (result["turn"], result["steps"]) == (1, 2)
+
+
+def test_stream_json_gives_each_event_as_the_log_has_it(cli: Cli) -> None:
+    with_files(cli)
+    done = cli("run", "go", "--model", cli.script(TWO_READS), "--output", "stream-json")
+    first, *events, last = [json.loads(line) for line in done.out.splitlines()]
+    assert (first["kind"], last["kind"]) == ("session", "result")
+    stored = views(cli, first["id"], "log").json
+    assert [line["event"] for line in events] == stored
+
+
+def test_the_prompt_may_come_from_a_pipe(cli: Cli) -> None:
+    done = cli("run", "--model", cli.script("- Done."), "--output", "json", input="what is to be done\n")
+    assert "what is to be done" in views(cli, done.json["session"], "messages").out
+
+
+def test_a_step_limit_ends_the_turn_with_its_own_exit_code(cli: Cli) -> None:
+    with_files(cli)
+    done = cli("run", "go", "--model", cli.script(TWO_READS), "--max-steps", "1")
+    assert done.code == 3, done
+    assert "step limit" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_resume_goes_on_with_the_last_session(cli: Cli) -> None:
+    first = cli.ran("- One.\n- Two.")
+    done = cli("resume", "--last", "and", "then?", "--output", "json")
+    assert done.code == 0, done
+    assert (done.json["session"], done.json["turn"], done.json["text"]) == (first["session"], 2, "Two.")
+
+
+def test_resume_takes_the_beginning_of_an_id_and_another_model(cli: Cli) -> None:
+    first = cli.ran("- One.")
+    other = cli.script("- Unused.\n- Another says this.", "other.yaml")
+    done = cli("resume", first["session"][:8], "--follow-up", "go on", "--model", other, "--output", "json")
+    assert done.json["text"] == "Another says this.", done
+    reasons = [
+        event["data"]["reason"]
+        for event in views(cli, first["session"], "log").json
+        if event["type"] == "request/header"
+    ]
+    assert reasons == ["initial", "resume"]
+
+
+def test_resume_without_a_prompt_says_that_nothing_waits(cli: Cli) -> None:
+    cli.ran("- One.")
+    done = cli("resume", "--last")
+    assert done.code == 2
+    assert "nothing waits" in done.err
+
+
+def test_killed_inside_a_tool_shown_and_resumed(cli: Cli) -> None:
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    wait_for(cli, "started")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    shown = cli("show", "--last")
+    assert "interrupted: the process ended in the middle of turn 1" in shown.out
+    assert "TOOL_OUTCOME_UNKNOWN" in shown.out
+    before = views(cli, cli("sessions", "--json").json[0]["id"], "messages").json
+    done = cli("resume", "--last", "what now?", "--output", "json")
+    assert done.code == 0, done
+    assert done.json["text"] == "Woken."
+    after = views(cli, done.json["session"], "messages").json
+    assert after[: len(before)] == before
+    assert "session/end-seed" in [event["type"] for event in views(cli, done.json["session"], "log").json]
+
+
+def test_show_says_running_while_another_process_writes(cli: Cli) -> None:
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    wait_for(cli, "started")
+    shown = cli("show", "--last")
+    listed = cli("sessions")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert "running: another process writes it now" in shown.out
+    assert "interrupted" not in shown.out
+    assert "running" in listed.out
+
+
+def test_a_second_writer_is_told_who_holds_the_session(cli: Cli) -> None:
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    wait_for(cli, "started")
+    refused = cli("resume", "--last", "me too")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert refused.code == 1
+    assert f"pid {process.pid}" in refused.err
+    assert refused.err.count("\n") == 1
+
+
+def test_ctrl_c_cancels_the_turn_and_answers_every_call(cli: Cli) -> None:
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    wait_for(cli, "started")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "cancelled by the user" in out
+    assert "Traceback" not in out + err
+    steps = views(cli, cli("sessions", "--json").json[0]["id"], "steps").json
+    assert [call["outcome"] for call in steps[0]["calls"]] == ["failed"]
+    assert cli("resume", "--last", "go on", "--output", "json").json["text"] == "Woken."
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_process_and_the_session_stays_intact(cli: Cli, number: int) -> None:
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    wait_for(cli, "started")
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    while "cancelling the turn" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert cli("resume", "--last", "go on").code == 0
