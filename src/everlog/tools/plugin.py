@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from everlog.kernel import ConfigError, Context, plugin
+from everlog.tools.addresses import WebAccess, web_settings
 from everlog.tools.environment import Surroundings, secrets_of
 from everlog.tools.hooks import ALWAYS, POLICY
 from everlog.tools.jobs import Jobs
@@ -40,9 +41,9 @@ async def tools(ctx: Context) -> AsyncIterator[None]:
     yield
 
 
-@plugin(name="builtin-tools", requires=(Tools,), provides=(Jobs, Sandbox))
+@plugin(name="builtin-tools", requires=(Tools,), provides=(Jobs, Sandbox, WebAccess))
 async def builtin_tools(ctx: Context) -> AsyncIterator[None]:
-    """Read, write, edit, search, run commands, keep a list."""
+    """Read, write, edit, search, run commands, fetch pages, ask, keep a list."""
     from everlog.tools.builtin import BUILTIN
 
     if secrets_of():
@@ -50,6 +51,7 @@ async def builtin_tools(ctx: Context) -> AsyncIterator[None]:
     jobs = Jobs()
     ctx.provide(Jobs, jobs)
     ctx.provide(Sandbox, Sandbox(sandbox_settings(ctx.config)))
+    ctx.provide(WebAccess, WebAccess(web_settings(ctx.config)))
     for one in BUILTIN:
         ctx[Tools].add(one, ctx)
     yield
