@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from everlog.interop.dsh.errors import LogDamaged, UnknownEvent
-from everlog.interop.dsh.jsontext import is_count, is_integer
+from everlog.interop.dsh.jsontext import encode_parsed, is_count, is_integer
 from everlog.interop.dsh.older import upgrade
 from everlog.interop.dsh.prefix import Prefix
 from everlog.interop.dsh.rows import Row, type_of
 from everlog.interop.dsh.vocabulary import OWN, RETIRED
-from everlog.session.jsonvalue import encode
 from everlog.session.payloads import RequestHeader
 from everlog.session.reading import reader
 from everlog.session.shapes import header
@@ -146,7 +145,7 @@ def _header_fault(row: Row) -> str | None:
         return None
     data = row["data"]
     try:
-        header(reader(RequestHeader).read(encode(data.get("header") if isinstance(data, dict) else None)))
+        header(reader(RequestHeader).read(encode_parsed(data.get("header") if isinstance(data, dict) else None)))
     except ValueError as error:
         return str(error)
     return None

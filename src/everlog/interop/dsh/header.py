@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from everlog.interop.dsh.errors import LogDamaged, VersionUnsupported
-from everlog.interop.dsh.jsontext import is_count, parse
+from everlog.interop.dsh.jsontext import encode_parsed, is_count, parse
 from everlog.session.header import FORMAT, Header, read_header
-from everlog.session.jsonvalue import encode
 
 KEPT = "dsh"
 """Where a session's header keeps the header of the file that it came from."""
@@ -68,7 +67,7 @@ def session_header(found: dict[str, Any], marked: list[int]) -> Header:
     own = {ours: found[theirs] for theirs, ours in _NAMES.items() if theirs in found}
     kept = {"header": found, **({"ignorable": marked} if marked else {})}
     return read_header(
-        encode({"id": found["id"], "createdAt": found["createdAt"], "format": FORMAT, **own, KEPT: kept})
+        encode_parsed({"id": found["id"], "createdAt": found["createdAt"], "format": FORMAT, **own, KEPT: kept})
     )
 
 

@@ -1,18 +1,23 @@
 """One JSON text, read as a JavaScript program reads it, and made safe for our log.
 
 That program decodes its files with replacement characters, knows one kind of number, and takes lone
-surrogates. Here undecodable bytes and lone surrogates become U+FFFD, and `1.0` is the integer 1.
+surrogates. Here undecodable bytes and lone surrogates become U+FFFD, and `1.0` is the integer 1. What `parse`
+gives can be encoded again without a check, but for numbers out of range and too deep nesting.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import NoReturn, cast
 
-from everlog.session.jsonvalue import JSON, decode, scrub_json
+import msgspec
+
+from everlog.session.jsonvalue import JSON, MAX_DEPTH, decode, encode, scrub_json
 
 SAFE_INTEGER = 2**53 - 1
+_encode = msgspec.json.Encoder().encode
 _FLOAT_LIKE = re.compile(rb"\d\.0|\d[eE]")
 
 
@@ -29,13 +34,22 @@ def parse(text: bytes) -> JSON:
     return _integers(value) if _FLOAT_LIKE.search(text) else value
 
 
+class OutOfRange:
+    """Stands for a number that no value can hold, like `1e400`; it cannot be encoded again."""
+
+
 def _parse_loosely(text: bytes) -> JSON:
     """Read what a strict decoder refuses: broken UTF-8, lone surrogates, numbers out of range."""
     try:
-        value = json.loads(text.decode("utf-8", "replace"), parse_constant=_refuse_constant)
+        value = json.loads(text.decode("utf-8", "replace"), parse_float=_float, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("nested too deep") from None
     return cast("JSON", scrub_json(value))
+
+
+def _float(text: str) -> float | OutOfRange:
+    value = float(text)
+    return value if math.isfinite(value) else OutOfRange()
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -53,6 +67,19 @@ def _integers(value: JSON) -> JSON:
             return {key: _integers(item) for key, item in value.items()}
         case _:
             return value
+
+
+def encode_parsed(value: object) -> bytes:
+    """Give the JSON bytes of a value that `parse` gave, or that was put together from parts of one.
+
+    Raises:
+        ValueError: it holds a number out of range, or is nested too deep.
+    """
+    try:
+        data = _encode(value)
+    except TypeError:
+        raise ValueError("it holds a number that no value can hold") from None
+    return data if data.count(b"[") + data.count(b"{") <= MAX_DEPTH else encode(value)
 
 
 def is_integer(value: object) -> bool:

@@ -11,13 +11,12 @@ from everlog.interop.dsh.admission import admitted, replace_ends
 from everlog.interop.dsh.errors import LogDamaged
 from everlog.interop.dsh.frames import MAGIC, contents, frame_end
 from everlog.interop.dsh.header import session_header
-from everlog.interop.dsh.jsontext import parse
+from everlog.interop.dsh.jsontext import encode_parsed, parse
 from everlog.interop.dsh.prefix import accepted
 from everlog.interop.dsh.recording import DshRecording
 from everlog.interop.dsh.rows import Row, type_of
 from everlog.interop.dsh.translation import Attempts, data_here, op_here, type_here, with_records
 from everlog.session.event import Event, read_event
-from everlog.session.jsonvalue import NotJSON, encode
 from everlog.session.vocabulary import CORE
 
 
@@ -68,8 +67,8 @@ def _events(rows: Iterable[Row], session: str, version: int) -> Iterator[Event]:
         if version >= 2 and type_of(row) in ("assistant/message", "assistant/attempt"):
             row = {**row, "data": with_records(row["data"])}
         try:
-            yield read_event(encode(_event(row, attempts, ends)))
-        except NotJSON as error:
+            yield read_event(encode_parsed(_event(row, attempts, ends)))
+        except ValueError as error:
             raise LogDamaged(session, row["seq"], str(error)) from None
 
 
