@@ -95,9 +95,9 @@ def _share(child: Session, log: Log, seq: int) -> None:
 
 def end_seed(session: Session) -> Event | None:
     """End what a session inherited with an event of its own, unless the log ends in one already."""
-    if session.ledger.last_type == "session/end-seed":
+    if session.last_type == "session/end-seed":
         return None
-    time = session.ledger.last_time if session.next_seq else session.header.created_at
+    time = session.events[-1].time if session.next_seq else session.header.created_at
     data = EndSeed(inherited=True)
     kind = session.vocabulary.get("session/end-seed")
     event = Event(session.next_seq, "session/end-seed", time, data.to_json(), kind=kind)

@@ -70,6 +70,11 @@ class Log:
         return len(self._events)
 
     @property
+    def last_type(self) -> str | None:
+        """Give the type of the newest event, or None in an empty log."""
+        return self._events[-1].type if self._events.end else None
+
+    @property
     def surface(self) -> Surface:
         """Give the surface as it is now."""
         return self._surface

@@ -33,6 +33,6 @@ def reload(
         session._take_in(event, data)
     for event in closers(session):
         session._take_in(event, typed(event))
-    if session.next_seq and session.ledger.last_type != "session/end-seed":
+    if session.next_seq and session.last_type != "session/end-seed":
         session.append(EndSeed())
     return session

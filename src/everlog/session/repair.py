@@ -74,7 +74,7 @@ def closers(log: Log, ending: Ending = "interrupted", verdicts: Mapping[str, Ver
     if not log.ledger.turns.is_open:
         return []
     drafts = list(_drafts(log, ending, verdicts or {}))
-    time = log.ledger.last_time
+    time = log.events[-1].time
     return [
         Event(seq, name, time, payload.to_json(), op, sources, kind=log.vocabulary.get(name))
         for seq, (name, payload, op, sources) in enumerate(drafts, log.next_seq)

@@ -87,7 +87,7 @@ class DurableSession(Session):
 
         The append is tried on a copy before, so that one that is refused leaves no trace.
         """
-        if self.ledger.last_type != "session/end-seed":
+        if self.last_type != "session/end-seed":
             fork(self, open_turn="close", clock=self._clock)._append(*first)
             super()._append("session/end-seed", b"{}", None, None, False)
         self._reloaded = False

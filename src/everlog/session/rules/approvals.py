@@ -5,9 +5,8 @@ An ask whose call is answered, or whose turn is closed, is not pending.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from everlog.session.payloads import ApprovalAsked, ApprovalDecided
 
@@ -18,14 +17,15 @@ if TYPE_CHECKING:
 GRANTS = ("allowed-once", "allowed-always")
 
 
-class Approvals(msgspec.Struct):
+@dataclass(slots=True)
+class Approvals:
     """The asks of the log: undecided ones with their call, decided ones by id, and the calls granted in this step."""
 
-    undecided: dict[str, str | None] = msgspec.field(default_factory=dict)
-    decided: set[str] = msgspec.field(default_factory=set)
-    asked_calls: set[str] = msgspec.field(default_factory=set)
-    granted_calls: set[str] = msgspec.field(default_factory=set)
-    call_of: dict[str, str] = msgspec.field(default_factory=dict)
+    undecided: dict[str, str | None] = field(default_factory=dict)
+    decided: set[str] = field(default_factory=set)
+    asked_calls: set[str] = field(default_factory=set)
+    granted_calls: set[str] = field(default_factory=set)
+    call_of: dict[str, str] = field(default_factory=dict)
 
 
 def check_asked(ledger: Ledger, data: ApprovalAsked, read: ReadEvent) -> str | None:

@@ -6,9 +6,8 @@ assistant/attempt, and before the next one stands an llm/retry that names the on
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from everlog.session.payloads import AssistantAttempt, AssistantChunk, LlmRetry, RequestSent
 
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
     from everlog.session.rules.ledger import Ledger, ReadEvent
 
 
-class Attempts(msgspec.Struct):
+@dataclass(slots=True)
+class Attempts:
     """The attempts of the open step.
 
     Attributes:

@@ -8,9 +8,8 @@ step is unanswered the only surface appends are tool/results of that step, and t
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from everlog.session.jsonvalue import decode_or_text, equal
 from everlog.session.messages import Message, ToolCall, ToolResult
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 NOT_STARTED = "TOOL_NOT_STARTED"
 
 
-class Calls(msgspec.Struct):
+@dataclass(slots=True)
+class Calls:
     """The calls of the open step.
 
     Attributes:
@@ -36,10 +36,10 @@ class Calls(msgspec.Struct):
     """
 
     asked_by: int | None = None
-    pending: list[str] = msgspec.field(default_factory=list)
-    asked: list[str] = msgspec.field(default_factory=list)
-    taken: dict[str, int] = msgspec.field(default_factory=dict)
-    settled: dict[str, int] = msgspec.field(default_factory=dict)
+    pending: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    taken: dict[str, int] = field(default_factory=dict)
+    settled: dict[str, int] = field(default_factory=dict)
 
 
 def call_id_of(message: Message) -> str:

@@ -9,9 +9,8 @@ needs no compaction; between turns it stands inside one, and names it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from everlog.session.messages import Message, PluginSource
 from everlog.session.payloads import (
@@ -29,18 +28,20 @@ if TYPE_CHECKING:
 LEFT_BEHIND = ("interrupted", "forked")
 
 
-class OpenCompaction(msgspec.Struct):
+@dataclass(slots=True)
+class OpenCompaction:
     """The compaction that holds the lock."""
 
     id: str
     turn: int | None
     command: str | None
     summary: int | None = None
-    shadowed: list[int] = msgspec.field(default_factory=list)
+    shadowed: list[int] = field(default_factory=list)
     landed: bool = False
 
 
-class Compactions(msgspec.Struct):
+@dataclass(slots=True)
+class Compactions:
     """The open compaction, or None."""
 
     open: OpenCompaction | None = None

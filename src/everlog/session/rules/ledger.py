@@ -6,14 +6,16 @@ a refused append leaves no trace and a recording can take in what breaks a rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias
 
 import msgspec
 
 from everlog.session import payloads as p
 from everlog.session.errors import RuleViolation
-from everlog.session.event import Event, Replace
+from everlog.session.event import Event, Replace, SurfaceOp
 from everlog.session.messages import Message
 from everlog.session.rules import approvals, attempts, calls, compaction, surfaces, turns
 from everlog.session.surface import Surface
@@ -23,7 +25,8 @@ ReadEvent: TypeAlias = Callable[[int], Event]
 Finding: TypeAlias = "tuple[str, str | None]"
 
 
-class Headers(msgspec.Struct):
+@dataclass(slots=True)
+class Headers:
     """Which header and context are in force.
 
     Attributes:
@@ -39,17 +42,16 @@ class Headers(msgspec.Struct):
     context: int | None = None
 
 
-class Ledger(msgspec.Struct):
+@dataclass(slots=True)
+class Ledger:
     """The states of all rules. `to_bytes` and `from_bytes` are exact."""
 
-    turns: turns.Turns = msgspec.field(default_factory=turns.Turns)
-    attempts: attempts.Attempts = msgspec.field(default_factory=attempts.Attempts)
-    calls: calls.Calls = msgspec.field(default_factory=calls.Calls)
-    approvals: approvals.Approvals = msgspec.field(default_factory=approvals.Approvals)
-    compactions: compaction.Compactions = msgspec.field(default_factory=compaction.Compactions)
-    headers: Headers = msgspec.field(default_factory=Headers)
-    last_type: str | None = None
-    last_time: int = 0
+    turns: turns.Turns = field(default_factory=turns.Turns)
+    attempts: attempts.Attempts = field(default_factory=attempts.Attempts)
+    calls: calls.Calls = field(default_factory=calls.Calls)
+    approvals: approvals.Approvals = field(default_factory=approvals.Approvals)
+    compactions: compaction.Compactions = field(default_factory=compaction.Compactions)
+    headers: Headers = field(default_factory=Headers)
     step_started: int | None = None
     generation: int = 0
 
@@ -64,25 +66,37 @@ class Ledger(msgspec.Struct):
 
     def violations(self, event: Event, data: Any, surface: Surface, read: ReadEvent) -> list[RuleViolation]:
         """Give what the event breaks, in the order of the rules; an empty list when it may be appended."""
-        op = event.surface_op
         found: list[RuleViolation] = []
+        op = event.surface_op
         if op is not None:
-            if event.source_event_seqs is not None:
-                _find(found, event, "surface.sources", surfaces.check_sources(event.source_event_seqs, event))
+            for rule, expected in self._on_surface(event, op, data, surface, read):
+                _find(found, event, rule, expected)
             if isinstance(op, Replace):
-                for rule, expected in self._replace(event, op, data, surface, read):
-                    _find(found, event, rule, expected)
                 return found
-            if event.type == "system/message":
-                _find(found, event, "surface.append", surfaces.check_append(surface))
-            if self.calls.pending and event.type != "tool/result":
-                _find(found, event, "calls.answered-first", calls.check_unanswered(self, data, read))
         for rule, check in _CHECKS.get(event.type, ()):
-            if data is not None or rule in _PLACE_RULES:
-                expected = check(self, data, read)
-                if expected is not None:
-                    found.append(RuleViolation(event.seq, event.type, rule, expected))
+            if data is None and rule not in _PLACE_RULES:
+                continue
+            expected = check(self, data, read)
+            if expected is not None:
+                _find(found, event, rule, expected)
         return found
+
+    def _on_surface(
+        self, event: Event, op: SurfaceOp, data: Any, surface: Surface, read: ReadEvent
+    ) -> Iterable[Finding]:
+        sources = event.source_event_seqs
+        findings: list[Finding] = []
+        if sources is not None:
+            expected = surfaces.check_sources(sources, event)
+            if expected is not None:
+                findings.append(("surface.sources", expected))
+        if isinstance(op, Replace):
+            return chain(findings, self._replace(event, op, data, surface, read))
+        if event.type == "system/message":
+            findings.append(("surface.append", surfaces.check_append(surface)))
+        if self.calls.pending and event.type != "tool/result":
+            findings.append(("calls.answered-first", calls.check_unanswered(self, data, read)))
+        return findings
 
     def _replace(self, event: Event, op: Replace, data: Any, surface: Surface, read: ReadEvent) -> Iterator[Finding]:
         ends = surfaces.check_replace(event, op, surface)
@@ -102,10 +116,11 @@ class Ledger(msgspec.Struct):
 
     def apply(self, event: Event, data: Any, generation: int) -> None:
         """Take an event in; `generation` is the surface's after it. Total: any event of any log may come."""
-        type = event.type
-        self.last_type, self.last_time, self.generation = type, event.time, generation
-        change = (_REPLACED if isinstance(event.surface_op, Replace) else _CHANGES).get(type)
-        if change is not None and (data is not None or type in _BLIND):
+        if self.generation != generation:
+            self.generation = generation
+        changes = _REPLACED if isinstance(event.surface_op, Replace) else _CHANGES
+        change = changes.get(event.type)
+        if change is not None and (data is not None or event.type in _BLIND):
             change(self, data, event.seq)
 
 

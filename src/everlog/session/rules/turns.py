@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from everlog.session.payloads import StepEnd, StepStart, TurnEnd, TurnStart
 
@@ -12,7 +11,8 @@ if TYPE_CHECKING:
     from everlog.session.rules.ledger import Ledger, ReadEvent
 
 
-class Turns(msgspec.Struct):
+@dataclass(slots=True)
+class Turns:
     """Where the log stands: the last turn and step begun, and whether they are open."""
 
     last: int = 0
