@@ -42,11 +42,12 @@ class Seen:
 
 
 class Witness:
-    """Watches the agents of one test."""
+    """Watches the agents of one test. Sessions are known by their store and id."""
 
     def __init__(self) -> None:
-        self.sessions: dict[str, Seen] = {}
+        self.sessions: dict[tuple[object, str], Seen] = {}
         self.encoders: dict[str, Encoder] = {}
+        self._of: dict[int, Seen] = {}
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
         """Begin to watch every agent that is made from now on."""
@@ -54,14 +55,18 @@ class Witness:
         witness = self
 
         async def make(factory: LoopFactory, session: Any, route: Any, set_up: Any) -> LiveAgent:
-            witness.sessions.setdefault(session.id, Seen(session, factory._store.url)).log = session
+            store = factory._store
+            place = store if store.url.startswith("memory:") else store.url
+            seen = witness.sessions.setdefault((place, session.id), Seen(session, store.url))
+            seen.log = session
+            witness._of[id(session)] = seen
             return await made(factory, session, route, set_up)
 
         async def send(attempt: Attempt, outgoing: Outgoing) -> AsyncIterator[Delta]:
             stream = await sent(attempt, outgoing)
             adapter = attempt._route.adapter
             witness.encoders[adapter.name] = adapter
-            seen = witness.sessions[attempt._session.id]
+            seen = witness._of[id(attempt._session)]
             seen.bodies[attempt.turn, attempt.step, attempt.number] = attempt._body
             if adapter.name not in _WITHOUT_HTTP:
                 seen.over_http.append(attempt._body)
@@ -72,7 +77,7 @@ class Witness:
 
     def compare(self, received: Iterable[bytes] | None) -> None:
         """Compare everything that was sent with what the stored logs give; `received` is what a server got."""
-        for id, seen in self.sessions.items():
+        for (_, id), seen in self.sessions.items():
             self._compare(id, seen)
         if received is not None:
             sent = [body for seen in self.sessions.values() for body in seen.over_http]

@@ -23,7 +23,7 @@ from everlog.session.payloads import (
 from everlog.session.rules import check
 from everlog.store import open_store
 from everlog.tools.declare import tool
-from everlog.tools.seam import Tool, ToolContext
+from everlog.tools.seam import Tool, ToolContext, Verdict
 
 
 @tool
@@ -126,7 +126,7 @@ async def test_a_session_that_asked_no_model_needs_one_named(store: str) -> None
 async def test_a_probe_of_the_tools_tells_what_became_of_a_call(store: str, tmp_path: Path) -> None:
     looked: list[tuple[str, str]] = []
 
-    def look(context: ToolContext, arguments: object) -> str:
+    async def look(context: ToolContext, arguments: object) -> Verdict:
         looked.append((context.call_id, str(context.cwd)))
         return "confirmed"
 
@@ -135,7 +135,7 @@ async def test_a_probe_of_the_tools_tells_what_became_of_a_call(store: str, tmp_
         await log.flush()
         await log.abandon()
 
-    @tool(probe=look)  # type: ignore[arg-type]
+    @tool(probe=look)
     async def probed() -> str:
         """Do something that can be looked for."""
         return "done"
