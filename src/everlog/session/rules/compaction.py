@@ -99,6 +99,9 @@ def check_replacement(ledger: Ledger, message: Message, shadowed: tuple[int, ...
         return None if named is None else f"an open compaction {named}"
     if named != own.id:
         return f"the compactionId {own.id} in the source of the replacement"
+    command = message.source.get("sourceCommandId", own.command)
+    if command != own.command:
+        return f"the sourceCommandId of its start, {own.command}"
     if own.summary is None or own.landed:
         return "exactly one compaction/summary before its one replacement"
     if sorted(own.shadowed) != sorted(shadowed):
