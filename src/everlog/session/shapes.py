@@ -25,11 +25,13 @@ from everlog.session.payloads import (
     RequestSide,
     SystemMessage,
     ToolSettled,
+    TurnEnd,
 )
 from everlog.session.views import View
 
 OUTCOMES = ("allowed-once", "allowed-always", "rejected", "cancelled", "unavailable")
 TARGETS = ("next-turn", "next-step")
+_RETIRED_REASONS = ("fallback",)
 _DEFAULTED = {"reasoningEffort": str, "maxTokens": (int, float)}
 
 
@@ -86,10 +88,25 @@ def tool_message(data: ToolSettled) -> None:
     source = data.message.source
     if not isinstance(source, ToolSource) or source.call_id != blocks[0].tool_call_id:
         raise ValueError("the source of the message must be the tool's, and name the call that the block answers")
+    if data.error is not None and not blocks[0].is_error:
+        raise ValueError("an error stands only beside a block that says isError")
+
+
+def turn_reason(data: TurnEnd) -> None:
+    """What aborted a turn has a kind, and an error says what went wrong, if need be in the words of older logs."""
+    reason = data.reason
+    if reason.kind == "aborted" and reason.reason_json:
+        cause = reason.reason
+        if not isinstance(cause, dict) or not isinstance(cause.get("kind"), str):
+            raise ValueError("reason.reason must be an object with a kind")
+    if reason.kind == "error" and reason.error is None and not {"failure", "message"} & set(reason):
+        raise ValueError("reason.error must say what went wrong")
 
 
 def request_header(data: RequestHeaderEvent) -> None:
     """A header names provider and model; `adapterDefaults` flags options that `config` holds."""
+    if data.reason in _RETIRED_REASONS:
+        raise ValueError(f"the reason {data.reason} is retired")
     header(data.header)
 
 

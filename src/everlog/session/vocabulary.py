@@ -110,7 +110,7 @@ class Vocabulary(Mapping[str, EventType]):
 CORE = Vocabulary(
     [
         EventType("turn/start", p.TurnStart),
-        EventType("turn/end", p.TurnEnd),
+        EventType("turn/end", p.TurnEnd, shapes=(shapes.turn_reason,)),
         EventType("step/start", p.StepStart),
         EventType("step/end", p.StepEnd),
         EventType("system/message", p.SystemMessage, True, (shapes.system_role,)),
