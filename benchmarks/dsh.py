@@ -32,7 +32,7 @@ def _file() -> bytes:
     seq = 0
     for turn in range(1, TURNS + 1):
         for name, data, surface, cites in turn_of(turn):
-            marks = {} if surface is None else {"surfaceOp": surface}
+            marks: dict[str, Any] = {} if surface is None else {"surfaceOp": surface}
             marks |= {"sourceEventSeqs": [seq - 1]} if cites else {}
             rows.append({"type": name, "seq": seq, "time": seq, "data": data, **marks})
             seq += 1
