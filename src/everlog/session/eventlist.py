@@ -27,17 +27,19 @@ class EventSource(Protocol):
 class EventList(Sequence[Event]):
     """Events by seq. Only the log that owns it adds to it."""
 
-    __slots__ = ("_held", "_source", "_start", "end")
+    __slots__ = ("_source", "_start", "end", "held")
 
+    held: list[Event]
+    """The events in memory; the log that owns the list adds to it, and counts `end` up with it."""
     end: int
     """The seq of the event that comes next; the length, at the cost of an attribute."""
 
     def __init__(self, held: list[Event] | None = None, source: EventSource | None = None, start: int = 0) -> None:
         """Hold these events, whose first has seq `start`; earlier ones are read from the source."""
-        self._held = held if held is not None else []
+        self.held = held if held is not None else []
         self._source = source
         self._start = start
-        self.end = start + len(self._held)
+        self.end = start + len(self.held)
 
     def __len__(self) -> int:
         return self.end
@@ -51,7 +53,7 @@ class EventList(Sequence[Event]):
             return self._slice(index)
         at = index + len(self) if index < 0 else index
         if at >= self._start:
-            return self._held[at - self._start]
+            return self.held[at - self._start]
         if at < 0 or self._source is None:
             raise IndexError(index)
         return next(iter(self._source.pick([at])))
@@ -59,7 +61,7 @@ class EventList(Sequence[Event]):
     def _slice(self, index: slice) -> Sequence[Event]:
         start, stop, step = index.indices(len(self))
         if start >= self._start and step > 0:
-            return self._held[start - self._start : stop - self._start : step]
+            return self.held[start - self._start : stop - self._start : step]
         return list(self.pick(range(start, stop, step)))
 
     def __iter__(self) -> Iterator[Event]:
@@ -70,7 +72,7 @@ class EventList(Sequence[Event]):
         if start < self._start and self._source is not None:
             yield from self._source.read(start, min(stop, self._start))
         for at in range(max(start, self._start), stop):
-            yield self._held[at - self._start]
+            yield self.held[at - self._start]
 
     def pick(self, seqs: Iterable[int]) -> Iterator[Event]:
         """Give the events with these seqs, in the order given; stored ones are read together."""
@@ -78,18 +80,13 @@ class EventList(Sequence[Event]):
         stored = [seq for seq in wanted if seq < self._start]
         read = iter(self._source.pick(stored)) if stored and self._source is not None else iter(())
         for seq in wanted:
-            yield next(read) if seq < self._start else self._held[seq - self._start]
-
-    def add(self, event: Event) -> None:
-        """Add the next event; only for the log that owns the list."""
-        self._held.append(event)
-        self.end += 1
+            yield next(read) if seq < self._start else self.held[seq - self._start]
 
     def prefix(self, count: int) -> EventList:
         """Give the first `count` events as a list of its own that shares what is stored."""
         if count <= self._start:
             return EventList([], self._source, count)
-        return EventList(self._held[: count - self._start], self._source, self._start)
+        return EventList(self.held[: count - self._start], self._source, self._start)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Sequence):

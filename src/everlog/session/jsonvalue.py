@@ -25,6 +25,7 @@ JSONObject: TypeAlias = "dict[str, JSON]"
 MAX_DEPTH = 500
 
 _encoder = msgspec.json.Encoder()
+_encode = _encoder.encode
 _decoder = msgspec.json.Decoder()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -74,7 +75,7 @@ def encode(value: object) -> bytes:
     try:
         # The encoder turns some values silently into others, so what it is given is looked at first.
         if _is_plain(value, MAX_DEPTH):
-            return _encoder.encode(value)
+            return _encode(value)
     except (ValueError, RecursionError):
         pass
     plain = _plain(value, "$", 0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from threading import get_ident
+from time import time_ns
 from typing import Any, Literal, TypeAlias
 
 from everlog.session.errors import AppendRefused
 from everlog.session.event import Event, Replace, SurfaceOp
-from everlog.session.header import Header, new_header, now_ms, read_header
+from everlog.session.header import Header, new_header, read_header
 from everlog.session.jsonvalue import MAX_DEPTH, NotJSON, decode, encode
 from everlog.session.log import Log
 from everlog.session.views import View
@@ -36,7 +37,7 @@ class Session(Log):
 
     def __init__(self, header: Header, vocabulary: Vocabulary = CORE, clock: Clock | None = None) -> None:
         super().__init__(header, vocabulary)
-        self._clock = clock or now_ms
+        self._clock = clock
         self._types = vocabulary.types
         self._thread = get_ident()
         self._observers: list[Observer] = []
@@ -106,11 +107,13 @@ class Session(Log):
         except ValueError as error:
             raise AppendRefused(type, str(error)) from None
         on_surface = kind is not None and kind.surface
-        op = _surface_op(type, on_surface, surface) if on_surface or surface is not None else None
+        op: SurfaceOp | None = None
+        if surface == "append" and on_surface:
+            op = "append"
+        elif on_surface or surface is not None:
+            op = _surface_op(type, on_surface, surface)
         cited = None if sources is None else _sources(type, on_surface, sources)
-        time = self._clock()
-        if time.__class__ is not int or not -_LATEST <= time <= _LATEST:
-            time = _whole(type, time)
+        time = time_ns() // 1_000_000 if self._clock is None else _whole(type, self._clock())
         event = Event(self._events.end, type, time, data, op, cited, ignorable, kind, None, view)
         violations = self._ledger.violations(event, view, self._surface, self._read)
         if violations:
@@ -168,11 +171,13 @@ class Session(Log):
         return undo
 
 
-def _whole(type: str, time: object) -> int:
+def _whole(name: str, time: object) -> int:
     """Give a time that the clock gave as a float, as many do; refuse what is no whole number."""
-    if isinstance(time, float) and time.is_integer() and abs(time) <= _LATEST:
-        return int(time)
-    raise AppendRefused(type, f"the clock gave {time!r}; an event has whole milliseconds as its time")
+    if isinstance(time, float) and time.is_integer():
+        time = int(time)
+    if type(time) is int and -_LATEST <= time <= _LATEST:
+        return time
+    raise AppendRefused(name, f"the clock gave {time!r}; an event has whole milliseconds as its time")
 
 
 def _header(header: Header | dict[str, Any] | None, clock: Clock | None) -> Header:

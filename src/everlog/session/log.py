@@ -143,10 +143,14 @@ class Log:
         if self._newest is not None:
             force_setattr(self._newest, "_view", None)  # what is read again makes its own
         self._newest = event
-        self._events.add(event)
-        surface = self._surface
+        events, surface = self._events, self._surface
+        events.held.append(event)
+        events.end += 1
         if event.surface_op is not None:
-            self._to_surface(event, surface)
+            if surface.apply(event):
+                self._messages.rewritten()
+            else:
+                self._messages.joined.append(event.seq)
         self._ledger.apply(event, data, surface.generation)
         if event.seq >= self._next_snapshot:
             self._keep_snapshot(event.seq)
@@ -156,12 +160,6 @@ class Log:
         state = self._ledger.to_bytes()
         self._snapshots.append((seq, state))
         self._next_snapshot = seq + max(_SNAPSHOT_EVERY, len(state) // 16)
-
-    def _to_surface(self, event: Event, surface: Surface) -> None:
-        if surface.apply(event):
-            self._messages.rewritten()
-        else:
-            self._messages.appended(event.seq)
 
     def _state_at(self, seq: int) -> tuple[Surface, Ledger]:
         """Give surface and ledger as they were after the event `seq`, at the cost of a few hundred events."""

@@ -86,16 +86,13 @@ class MessageCache:
         self._known = known or {}
         self._by_seq: dict[int, Message | None] = {}
         self._shared: list[Message] | None = None
-        self._joined: list[int] = []
-
-    def appended(self, seq: int) -> None:
-        """Take in a node that joined the tail; its message is read when it is asked for."""
-        self._joined.append(seq)
+        self.joined: list[int] = []
+        """Nodes that joined the tail; their messages are read when they are asked for."""
 
     def rewritten(self) -> None:
         """Take in a change elsewhere; views given before keep the list that they have."""
         self._shared = None
-        self._joined = []
+        self.joined = []
 
     def view(self, nodes: Sequence[int]) -> Messages:
         """Give the messages of these nodes, which are the surface's."""
@@ -104,11 +101,11 @@ class MessageCache:
             self._load(nodes)
             found = self._by_seq
             self._shared = [message for seq in nodes if (message := found[seq]) is not None]
-        elif self._joined:
-            self._load(self._joined)
+        elif self.joined:
+            self._load(self.joined)
             found = self._by_seq
-            self._shared += [message for seq in self._joined if (message := found[seq]) is not None]
-        self._joined = []
+            self._shared += [message for seq in self.joined if (message := found[seq]) is not None]
+        self.joined = []
         return Messages(self._shared)
 
     def _forget(self, nodes: Sequence[int]) -> None:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import force_setattr
 
 from everlog.session.jsonvalue import JSON, JSONObject, decode, encode
 from everlog.session.views import Buffer, View, json_field, json_raw, with_bytes
@@ -172,7 +173,8 @@ def read_message(data: Buffer) -> Message:
         message = _message.decode(data)
     except (msgspec.MsgspecError, RecursionError):
         message = _read_open(data)
-    return with_bytes(message, data)
+    force_setattr(message, "_json", data)
+    return message
 
 
 def _read_open(data: Buffer) -> Message:

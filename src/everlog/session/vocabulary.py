@@ -40,16 +40,17 @@ class EventType:
     open: bool = False
     _read: Callable[[bytes], View] | None = field(init=False, repr=False, compare=False)
 
+    check: Callable[[bytes], View | None] = field(init=False, repr=False, compare=False)
+    """Reads the data of an event that is to be appended; gives None when it has no view, and raises ValueError
+    when the data does not have the shape of this type."""
+
     def __post_init__(self) -> None:
         read = reader(self.payload).read if self.payload else None
         object.__setattr__(self, "_read", read)
+        plain = read is not None and not self.open and not self.shapes
+        object.__setattr__(self, "check", read if plain else self._check)
 
-    def check(self, data: bytes) -> View | None:
-        """Read the data of an event that is to be appended; None when it has no view.
-
-        Raises:
-            ValueError: the data does not have the shape of this type.
-        """
+    def _check(self, data: bytes) -> View | None:
         if self._read is None:
             return None
         try:

@@ -46,8 +46,7 @@ def check_decided(ledger: Ledger, data: ApprovalDecided, read: ReadEvent) -> str
 def apply_step_start(ledger: Ledger, data: object, seq: int) -> None:
     """The calls of a new step have not been asked about."""
     state = ledger.approvals
-    if state.asked_calls:
-        state.asked_calls, state.granted_calls, state.call_of = set(), set(), {}
+    state.asked_calls, state.granted_calls, state.call_of = set(), set(), {}
 
 
 def apply_asked(ledger: Ledger, data: ApprovalAsked, seq: int) -> None:

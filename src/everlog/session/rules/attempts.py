@@ -91,12 +91,6 @@ def check_retry(ledger: Ledger, data: LlmRetry, read: ReadEvent) -> str | None:
     return None if data.attempt == state.last else f"the failed attempt {state.last}, not {data.attempt}"
 
 
-def apply_step_start(ledger: Ledger, data: object, seq: int) -> None:
-    """A step begins without attempts."""
-    state = ledger.attempts
-    state.last, state.running, state.sent, state.retried, state.answered = 0, False, False, False, False
-
-
 def apply_sent(ledger: Ledger, data: RequestSent, seq: int) -> None:
     """An attempt begins."""
     state = ledger.attempts

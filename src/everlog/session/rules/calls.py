@@ -100,14 +100,6 @@ def check_unanswered(ledger: Ledger, data: object, read: ReadEvent) -> str | Non
     return f"a tool/result for call {state.pending[0]} first" if state.pending else None
 
 
-def apply_step_start(ledger: Ledger, data: object, seq: int) -> None:
-    """A step begins without calls."""
-    state = ledger.calls
-    if state.asked or state.taken:
-        state.pending, state.asked, state.taken, state.settled = [], [], {}, {}
-    state.asked_by = None
-
-
 def apply_message(ledger: Ledger, data: AssistantMessage, seq: int) -> None:
     """The answer asks for its calls."""
     state = ledger.calls

@@ -6,16 +6,15 @@ a refused append leaves no trace and a recording can take in what breaks a rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, TypeAlias
 
 import msgspec
 
 from everlog.session import payloads as p
 from everlog.session.errors import RuleViolation
-from everlog.session.event import Event, Replace, SurfaceOp
+from everlog.session.event import Event, Replace
 from everlog.session.messages import Message
 from everlog.session.rules import approvals, attempts, calls, compaction, surfaces, turns
 from everlog.session.surface import Surface
@@ -67,36 +66,31 @@ class Ledger:
     def violations(self, event: Event, data: Any, surface: Surface, read: ReadEvent) -> list[RuleViolation]:
         """Give what the event breaks, in the order of the rules; an empty list when it may be appended."""
         found: list[RuleViolation] = []
-        op = event.surface_op
-        if op is not None:
-            for rule, expected in self._on_surface(event, op, data, surface, read):
-                _find(found, event, rule, expected)
-            if isinstance(op, Replace):
+        if event.surface_op is not None:
+            self._find_on_surface(found, event, data, surface, read)
+            if isinstance(event.surface_op, Replace):
                 return found
         for rule, check in _CHECKS.get(event.type, ()):
-            if data is None and rule not in _PLACE_RULES:
-                continue
-            expected = check(self, data, read)
-            if expected is not None:
-                _find(found, event, rule, expected)
+            if data is not None or rule in _PLACE_RULES:
+                expected = check(self, data, read)
+                if expected is not None:
+                    _find(found, event, rule, expected)
         return found
 
-    def _on_surface(
-        self, event: Event, op: SurfaceOp, data: Any, surface: Surface, read: ReadEvent
-    ) -> Iterable[Finding]:
-        sources = event.source_event_seqs
-        findings: list[Finding] = []
+    def _find_on_surface(
+        self, found: list[RuleViolation], event: Event, data: Any, surface: Surface, read: ReadEvent
+    ) -> None:
+        op, sources = event.surface_op, event.source_event_seqs
         if sources is not None:
-            expected = surfaces.check_sources(sources, event)
-            if expected is not None:
-                findings.append(("surface.sources", expected))
+            _find(found, event, "surface.sources", surfaces.check_sources(sources, event))
         if isinstance(op, Replace):
-            return chain(findings, self._replace(event, op, data, surface, read))
+            for rule, expected in self._replace(event, op, data, surface, read):
+                _find(found, event, rule, expected)
+            return
         if event.type == "system/message":
-            findings.append(("surface.append", surfaces.check_append(surface)))
+            _find(found, event, "surface.append", surfaces.check_append(surface))
         if self.calls.pending and event.type != "tool/result":
-            findings.append(("calls.answered-first", calls.check_unanswered(self, data, read)))
-        return findings
+            _find(found, event, "calls.answered-first", calls.check_unanswered(self, data, read))
 
     def _replace(self, event: Event, op: Replace, data: Any, surface: Surface, read: ReadEvent) -> Iterator[Finding]:
         ends = surfaces.check_replace(event, op, surface)
@@ -179,16 +173,19 @@ _CHECKS: dict[str, tuple[tuple[str, Check], ...]] = {
 
 def _apply_turn_end(ledger: Ledger, data: p.TurnEnd, seq: int) -> None:
     turns.apply_turn_end(ledger, data, seq)
-    calls.apply_step_start(ledger, data, seq)
+    if ledger.calls.asked or ledger.calls.taken:
+        ledger.calls = calls.Calls()
     if data.reason.kind in compaction.LEFT_BEHIND:
         compaction.apply_release(ledger, data, seq)
 
 
 def _apply_step_start(ledger: Ledger, data: p.StepStart, seq: int) -> None:
     turns.apply_step_start(ledger, data, seq)
-    attempts.apply_step_start(ledger, data, seq)
-    calls.apply_step_start(ledger, data, seq)
-    approvals.apply_step_start(ledger, data, seq)
+    ledger.attempts = attempts.Attempts()
+    if ledger.calls.asked or ledger.calls.taken:
+        ledger.calls = calls.Calls()
+    if ledger.approvals.asked_calls:
+        approvals.apply_step_start(ledger, data, seq)
     ledger.step_started = seq
 
 
