@@ -52,7 +52,7 @@ def inherit(child: Session, log: Log, seq: int, open_turn: OpenTurn) -> None:
     Raises:
         ForkRefused: `seq` stands inside an open turn and `open_turn` is not `"close"`; the session is of no use then.
     """
-    _share(child, log, seq)
+    share(child, log, seq)
     end_inherited(child, log, seq, open_turn)
 
 
@@ -85,7 +85,8 @@ def child_header(log: Log, seq: int) -> Header:
     )
 
 
-def _share(child: Session, log: Log, seq: int) -> None:
+def share(child: Session, log: Log, seq: int) -> None:
+    """Fill an empty session with the events 0..`seq` of a log, and with nothing else."""
     child._surface, child._ledger = log._state_at(seq)
     child._events = log.events.prefix(seq + 1)
     child._messages = log._messages.copy(child._pick)

@@ -81,10 +81,10 @@ def closers(log: Log, ending: Ending = "interrupted", verdicts: Mapping[str, Ver
     ]
 
 
-_Draft: TypeAlias = "tuple[str, View, SurfaceOp | None, tuple[int, ...] | None]"
+Draft: TypeAlias = "tuple[str, View, SurfaceOp | None, tuple[int, ...] | None]"
 
 
-def _drafts(log: Log, ending: Ending, verdicts: Mapping[str, Verdict]) -> Iterator[_Draft]:
+def _drafts(log: Log, ending: Ending, verdicts: Mapping[str, Verdict]) -> Iterator[Draft]:
     turns = log.ledger.turns
     if turns.step_open:
         yield from _partial_answer(log)
@@ -123,7 +123,7 @@ def interrupted_message(log: Log, chunks: list[Event]) -> AssistantMessage | Non
     return AssistantMessage(turn=turns.last, step=turns.step, message=message, interrupted=True)
 
 
-def _partial_answer(log: Log) -> Iterator[_Draft]:
+def _partial_answer(log: Log) -> Iterator[Draft]:
     chunks = running_chunks(log)
     payload = interrupted_message(log, chunks)
     if payload is not None:
@@ -137,13 +137,18 @@ def _source(log: Log) -> ModelSource:
     return model_source(str(found.get("provider", "unknown")), str(found.get("model", "unknown")))
 
 
-def _answer(log: Log, call_id: str, ending: Ending, verdict: Verdict) -> _Draft:
+def _answer(log: Log, call_id: str, ending: Ending, verdict: Verdict) -> Draft:
     taken = log.ledger.calls.taken.get(call_id)
     sources = None if taken is None else (taken,)
     payload = settled_result(log, call_id)
     if payload is None:
         payload = _synthetic_result(log, call_id, _code(log, call_id, verdict), ending)
     return "tool/result", payload, "append", sources
+
+
+def answer_for(log: Log, call_id: str) -> Draft:
+    """Give the result of an unanswered call of the open step as far as the log tells it, ready to be appended."""
+    return _answer(log, call_id, "interrupted", "unknown")
 
 
 def settled_result(log: Log, call_id: str) -> ToolResultEvent | None:

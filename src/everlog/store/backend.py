@@ -179,6 +179,10 @@ class Reader(Protocol):
         """Give the records with these seqs, in the order given, as `read` does."""
         ...
 
+    def strays(self) -> Iterator[tuple[int, str]]:
+        """Give what is stored and belongs to no place in the log: before which seq, and what it is."""
+        ...
+
     def checkpoints(self) -> Iterator[tuple[int, bytes]]:
         """Give what was kept beside the log, as (seq, data), the newest first."""
         ...
@@ -271,6 +275,10 @@ class Backend(Protocol):
 
     def drop_blob(self, hash: str) -> None:
         """Remove a blob for good."""
+        ...
+
+    def oddities(self) -> Iterator[str]:
+        """Look for what is wrong with the store besides its sessions and blobs; nothing, when all is well."""
         ...
 
     def close(self) -> None:

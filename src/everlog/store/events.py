@@ -30,15 +30,16 @@ class StoredEvents:
     def read(self, start: int, stop: int) -> Iterator[Event]:
         """Give the events from seq `start` up to `stop`. Raises SessionCorrupt at one that is damaged."""
         for seq, record in enumerate(self._reader.read(start, stop), start):
-            yield self._event(seq, record)
+            yield self.checked(seq, record)
 
     def pick(self, seqs: Iterable[int]) -> Iterator[Event]:
         """Give the events with these seqs, in the order given. Raises SessionCorrupt at one that is damaged."""
         wanted = list(seqs)
         for seq, record in zip(wanted, self._reader.pick(wanted), strict=True):
-            yield self._event(seq, record)
+            yield self.checked(seq, record)
 
-    def _event(self, seq: int, record: Record) -> Event:
+    def checked(self, seq: int, record: Record) -> Event:
+        """Give the event of a record that stands at a seq. Raises SessionCorrupt when it is damaged."""
         data = record.data
         if not is_sound(data, record.seal):
             raise SessionCorrupt(self._session, seq, damage_of(record))

@@ -174,6 +174,10 @@ class MemoryBackend:
         """Remove a blob."""
         self._blobs.pop(hash, None)
 
+    def oddities(self) -> Iterator[str]:
+        """Give nothing: there are none."""
+        return iter(())
+
     def close(self) -> None:
         """Keep what a name may open again."""
 
@@ -258,6 +262,10 @@ class MemoryReader:
         """Give the records with these seqs."""
         for seq in seqs:
             yield self._stored.records[seq]
+
+    def strays(self) -> Iterator[tuple[int, str]]:
+        """Give nothing: there are none."""
+        return iter(())
 
     def checkpoints(self) -> Iterator[tuple[int, bytes]]:
         """Give the checkpoints, the newest first."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import closing
+from functools import partial
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -16,19 +18,29 @@ from everlog.session.header import Header
 from everlog.session.live import Clock, OpenTurn, Session
 from everlog.session.log import Log, typed
 from everlog.session.repair import closers
+from everlog.session.salvage import Salvaged
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.adding import add
-from everlog.store.backend import Backend, End, Hit, Lease, Summary
+from everlog.store.backend import Backend, End, Hit, Lease, StoredBlob, Summary
 from everlog.store.chain import START
+from everlog.store.copying import Copied, copy_session
 from everlog.store.durable import Blobs, DurableSession
 from everlog.store.errors import RecordingOnly, UnknownEvents
 from everlog.store.events import StoredEvents
 from everlog.store.opening import Loaded, Probe, load, stored_header, verdicts
 from everlog.store.pen import Pen
 from everlog.store.recorded import StoredRecording
+from everlog.store.salvaging import Salvage, salvaged
+from everlog.store.upkeep import YOUNG_MS, unnamed_blobs
+from everlog.store.verifying import Progress, Verified, verify
 from everlog.store.writer import WINDOW, StoreBlobs, Writer
 
 T = TypeVar("T")
+
+
+def _no_progress(done: int, of: int) -> None:
+    """Tell nobody."""
+
 
 _FOLLOW_EVERY = 0.05
 """How often a follower looks for events of other processes, in seconds."""
@@ -278,6 +290,63 @@ class Store:
         Raises SessionNotFound, SessionBusy.
         """
         await self._job(lambda: self._backend.purge(id))
+
+    async def copy(self, id: str, other: Store, progress: Progress = _no_progress) -> Copied:
+        """Copy a session and the blobs that it names to another store, under the same id, with the same bytes.
+
+        What is there already is not copied again, so that a copy that was interrupted can be begun again. A
+        session that this process holds is flushed first.
+
+        Raises:
+            SessionNotFound, SessionCorrupt: as `open` for reading.
+            SessionExists: the other store has another session of this id.
+            SessionBusy: somebody writes the copy.
+        """
+        live = self._live.get(id)
+        if live is not None:
+            await live.flush()
+        return await other._job(lambda: copy_session(id, self._backend, other._backend, progress))
+
+    async def verify(self, id: str, head: End | None = None, progress: Progress = _no_progress) -> Verified:
+        """Read a whole session, one in the trash too, and tell what is damaged; compare it with a head that was kept.
+
+        Raises:
+            SessionNotFound: there is none.
+        """
+
+        def job() -> Verified:
+            with closing(self._backend.reader(id)) as reader:
+                return verify(id, reader, self._vocabulary, head, progress)
+
+        return await asyncio.to_thread(job)
+
+    async def salvage(self, id: str) -> Salvage:
+        """Make a new session of what is sound of a damaged one, which is not touched.
+
+        Raises:
+            SessionNotFound: there is none.
+        """
+
+        def job() -> Salvaged:
+            with closing(self._backend.reader(id)) as reader:
+                return salvaged(id, reader, self._vocabulary)
+
+        found = await asyncio.to_thread(job)
+        await self.add(found.log.header, found.log.events)
+        return Salvage.of(found)
+
+    async def unnamed_blobs(self, young_ms: int = YOUNG_MS) -> Sequence[StoredBlob]:
+        """Give the blobs that nothing names, in the trash neither, and that were not put within the last hour.
+
+        Raises:
+            StoreError: a session cannot be read whole, so that it is not known what it names.
+        """
+        return await asyncio.to_thread(unnamed_blobs, self._backend, young_ms)
+
+    async def drop_blobs(self, blobs: Iterable[StoredBlob]) -> None:
+        """Remove blobs for good."""
+        for blob in blobs:
+            await self._job(partial(self._backend.drop_blob, blob.hash))
 
     async def close(self) -> None:
         """Close every session that is open for writing, and the store.

@@ -168,6 +168,11 @@ class JsonlBackend:
         """Remove a blob."""
         self._blobs.drop(hash)
 
+    def oddities(self) -> Iterator[str]:
+        """Tell of what was left by processes that ended in the middle of something."""
+        for path in self._folders.left_over():
+            yield f"{path} was left over when a process ended; it can be removed"
+
     def close(self) -> None:
         """Do nothing: nothing is held but by leases and readers."""
 

@@ -98,6 +98,10 @@ class JsonlReader:
         """Give the records with these seqs."""
         return self._log.pick(seqs)
 
+    def strays(self) -> Iterator[tuple[int, str]]:
+        """Give lines or frames that stand where they do not belong."""
+        return self._log.strays()
+
     def checkpoints(self) -> Iterator[tuple[int, bytes]]:
         """Give the checkpoints, the newest first."""
         for seq in reversed(folders.checkpoint_seqs(self._folder)):

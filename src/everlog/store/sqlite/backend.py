@@ -214,6 +214,18 @@ class SqliteBackend:
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM blob WHERE hash = ?", (hash,))
 
+    def oddities(self) -> Iterator[str]:
+        """Have SQLite check its pages, and look for events that belong to no session."""
+        with self._connections.borrow() as connection:
+            for (said,) in connection.execute("PRAGMA quick_check").fetchall():
+                if said != "ok":
+                    yield f"SQLite says: {said}"
+            orphans = connection.execute(
+                "SELECT count(*) FROM event WHERE at >> ? NOT IN (SELECT key FROM session)", (SEQ_BITS,)
+            ).fetchone()[0]
+        if orphans:
+            yield f"{orphans} events belong to no session"
+
     def close(self) -> None:
         """Close the connections."""
         self._connections.close()

@@ -177,6 +177,16 @@ class SqliteReader:
         except sqlite3.DatabaseError:
             return {at: record for key in keys for at, record in self._rows(key, key + 1).items()}
 
+    def strays(self) -> Iterator[tuple[int, str]]:
+        """Give the events that are stored behind the end."""
+        base = self._key << SEQ_BITS
+        end = self._row("next_seq")[0]
+        query = "SELECT at FROM event WHERE at >= ? AND at < ? ORDER BY at"
+        with self._connections.borrow() as connection:
+            found = connection.execute(query, (base + end, base + (1 << SEQ_BITS))).fetchall()
+        for (at,) in found:
+            yield at - base, f"a record at seq {at - base}, behind the end of the log"
+
     def checkpoints(self) -> Iterator[tuple[int, bytes]]:
         """Give the checkpoints, the newest first, those of a part that is shared too."""
         query = "SELECT at, data FROM checkpoint WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT 1"
