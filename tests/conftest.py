@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.peers.aimock import Aimock, running_aimock
 from tests.rebuilding import Witness, witnessed
+
+# A slow machine is no fault of the code. Where CI runs, the examples are the same each time: main stays green.
+settings.register_profile(
+    "everlog",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+)
+settings.load_profile("everlog")
 
 
 @pytest.fixture(scope="session")
