@@ -97,7 +97,9 @@ class Demo:
         self.everlog("show", session, "--view", "steps")
 
         say("4. The same session goes on in a new process, with a follow-up.")
-        self.everlog("resume", session, "--follow-up", "Go on, and tell me when the tests pass.")
+        self.everlog(
+            "resume", session, "--permissions", "full", "--follow-up", "Go on, and tell me when the tests pass."
+        )
 
         say("5. The test passes, and the change is in the repository.")
         self.expect_tests(passed=True)
@@ -131,7 +133,7 @@ class Demo:
         """Have the agent begin, kill it in the middle of a tool call, and give the id of its session."""
         marker = self.project / ".running"
         marker.unlink(missing_ok=True)
-        words = ["run", "--model", MODEL, "mysum([]) fails. Mend it, and run the tests."]
+        words = ["run", "--model", MODEL, "--permissions", "full", "mysum([]) fails. Mend it, and run the tests."]
         show_command(*words)
         process = subprocess.Popen([str(EVERLOG), *words], cwd=self.project, env=self.environment)
         while not marker.exists():

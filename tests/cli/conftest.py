@@ -68,7 +68,7 @@ class Cli:
 
     def ran(self, script: str, prompt: str = "go", *more: str) -> dict[str, Any]:
         """Run a script to its end, and give the result."""
-        done = self("run", prompt, "--model", self.script(script), "--output", "json", *more)
+        done = self("run", prompt, "--model", self.script(script), "--output", "json", "--permissions", "full", *more)
         assert done.code == 0, done
         found: dict[str, Any] = done.json
         return found

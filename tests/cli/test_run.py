@@ -114,7 +114,7 @@ def test_resume_without_a_prompt_says_that_nothing_waits(cli: Cli) -> None:
 
 
 def test_killed_inside_a_tool_shown_and_resumed(cli: Cli) -> None:
-    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER), "--permissions", "full")
     wait_for(cli, "started")
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -131,7 +131,7 @@ def test_killed_inside_a_tool_shown_and_resumed(cli: Cli) -> None:
 
 
 def test_show_says_running_while_another_process_writes(cli: Cli) -> None:
-    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER), "--permissions", "full")
     wait_for(cli, "started")
     shown = cli("show", "--last")
     listed = cli("sessions")
@@ -143,7 +143,7 @@ def test_show_says_running_while_another_process_writes(cli: Cli) -> None:
 
 
 def test_a_second_writer_is_told_who_holds_the_session(cli: Cli) -> None:
-    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER), "--permissions", "full")
     wait_for(cli, "started")
     refused = cli("resume", "--last", "me too")
     process.send_signal(signal.SIGINT)
@@ -154,7 +154,7 @@ def test_a_second_writer_is_told_who_holds_the_session(cli: Cli) -> None:
 
 
 def test_ctrl_c_cancels_the_turn_and_answers_every_call(cli: Cli) -> None:
-    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER), "--permissions", "full")
     wait_for(cli, "started")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
@@ -168,7 +168,7 @@ def test_ctrl_c_cancels_the_turn_and_answers_every_call(cli: Cli) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_the_process_and_the_session_stays_intact(cli: Cli, number: int) -> None:
-    process = cli.start("run", "go", "--model", cli.script(SLEEPER))
+    process = cli.start("run", "go", "--model", cli.script(SLEEPER), "--permissions", "full")
     wait_for(cli, "started")
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
@@ -179,3 +179,24 @@ def test_a_second_signal_ends_the_process_and_the_session_stays_intact(cli: Cli,
     assert process.returncode == 130
     assert "Traceback" not in err
     assert cli("resume", "--last", "go on").code == 0
+
+
+WRITER = """
+- - call: {name: write, arguments: {file_path: new.txt, content: hello}}
+- Then not.
+"""
+
+
+def test_without_a_person_to_ask_what_changes_things_is_refused_and_that_is_said(cli: Cli) -> None:
+    done = cli("run", "go", "--model", cli.script(WRITER))
+    assert done.code == 0, done
+    assert "nobody is here to be asked" in done.out
+    assert not (cli.work / "new.txt").exists()
+    steps = views(cli, cli("sessions", "--json").json[0]["id"], "steps").json
+    assert [call["outcome"] for call in steps[0]["calls"]] == ["refused"]
+
+
+@pytest.mark.parametrize(("mode", "written"), [("read-only", False), ("edit", True), ("full", True)])
+def test_a_permission_mode_says_what_runs_unasked(cli: Cli, mode: str, written: bool) -> None:
+    assert cli("run", "go", "--model", cli.script(WRITER), "--permissions", mode).code == 0
+    assert (cli.work / "new.txt").exists() is written

@@ -53,12 +53,12 @@ def test_two_parallel_calls_an_edit_and_a_second_turn(cli: Cli, lab: Aimock, tre
         },
         {"content": "It imports."},
     )
-    first = cli("run", "raise the version to 2.0.2", "--cwd", str(tree), "--output", "json")
+    first = cli("run", "raise the version to 2.0.2", "--cwd", str(tree), "--permissions", "full", "--output", "json")
     assert first.code == 0, first
     assert first.json["text"] == "The version is 2.0.2 now."
     assert version_of(tree) == "2.0.2"
 
-    second = cli("resume", "--last", "does it import?", "--output", "json")
+    second = cli("resume", "--last", "does it import?", "--permissions", "full", "--output", "json")
     assert second.code == 0, second
     assert (second.json["turn"], second.json["text"]) == (2, "It imports.")
 
@@ -77,7 +77,9 @@ def test_each_body_that_the_server_received_is_derived_again_from_the_log(cli: C
     lab.answer(
         {"toolCalls": [call("grep", pattern="def load"), call("glob", pattern="**/*.py")]}, {"content": "Found."}
     )
-    session = cli("run", "where is load?", "--cwd", str(tree), "--output", "json").json["session"]
+    session = cli("run", "where is load?", "--cwd", str(tree), "--permissions", "full", "--output", "json").json[
+        "session"
+    ]
     requests = cli("request", session, "--json").json
     assert [row["step"] for row in requests] == ["1.1.1", "1.2.1"]
     for row, body in zip(requests, lab.bodies, strict=True):
@@ -97,7 +99,7 @@ def test_the_log_holds_neither_the_key_nor_a_body(cli: Cli, lab: Aimock) -> None
 
 def test_a_diff_tells_what_a_step_added(cli: Cli, lab: Aimock, tree: Path) -> None:
     lab.answer({"toolCalls": [call("glob", pattern="*.toml")]}, {"content": "One."})
-    session = cli("run", "how many?", "--cwd", str(tree), "--output", "json").json["session"]
+    session = cli("run", "how many?", "--cwd", str(tree), "--permissions", "full", "--output", "json").json["session"]
     diff = cli("request", session, "--step", "1.2", "--diff", "--json").json
     assert diff["config"] == []
     assert diff["messages"]["removed"] == []

@@ -17,15 +17,20 @@ def is_interactive() -> bool:
 
 
 class TerminalApprover(Approver):
-    """Asks for `y`, `n` or `a` (always), one question at a time; what is typed after `n` goes to the model."""
+    """Asks for `y`, `n`, `a` (always) or `g` (for good), one question at a time.
+
+    Always is for the rest of the session; for good is written to the configuration. What is typed after `n` goes
+    to the model.
+    """
 
     def __init__(self, face: Face) -> None:
         self._face = face
         self._one_at_a_time = asyncio.Lock()
 
     async def approve(self, question: Question) -> Answer:
-        """Ask until the answer is one of the three; the end of input is a no."""
-        always = f", a = always ({one_line(question.rule)})" if question.rule else ""
+        """Ask until the answer is one of these; the end of input is a no."""
+        rule = one_line(question.rule or "")
+        always = f", a = always {rule} in this session, g = for good" if rule else ""
         async with self._one_at_a_time:
             self._face.notice(f"{question.tool} {question.subject}: {question.reason}")
             while True:
@@ -60,6 +65,8 @@ def _understood(said: str | None, may_be_always: bool) -> Answer | None:
             return Answer("allowed-once")
         case "a" | "always" if may_be_always:
             return Answer("allowed-always")
+        case "g" | "good" if may_be_always:
+            return Answer("allowed-always", for_good=True)
         case "n" | "no":
             return Answer("rejected", note=rest.strip() or None)
         case _:

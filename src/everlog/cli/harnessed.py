@@ -21,6 +21,7 @@ from everlog.cli.settings import default_model, load_config, store_url
 from everlog.harness import Harness
 from everlog.kernel import Config
 from everlog.llm.seam import Models
+from everlog.tools.permissions import MODES, Mode, Permissions
 from everlog.tools.seam import Approver, Respondent
 
 
@@ -31,10 +32,12 @@ class Choices:
     Attributes:
         model: `provider/model`, or None.
         max_steps: how many steps a turn may have, or None.
+        permissions: the permission mode, or None for the configured one.
     """
 
     model: str | None
     max_steps: int | None
+    permissions: Mode | None
 
     def model_in(self, config: Config) -> str:
         """Give the model that is asked: this one, else the environment's, else the configuration's."""
@@ -51,8 +54,8 @@ def agent_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of commands that run an agent; the function gets `choices` and `output`."""
 
     @functools.wraps(function)
-    def gathered(*args: Any, model: str | None, max_steps: int | None, **kwargs: Any) -> Any:
-        return function(*args, choices=Choices(model, max_steps), **kwargs)
+    def gathered(*args: Any, model: str | None, max_steps: int | None, permissions: Mode | None, **kwargs: Any) -> Any:
+        return function(*args, choices=Choices(model, max_steps, permissions), **kwargs)
 
     for option in reversed(_OPTIONS):
         option(gathered)
@@ -68,6 +71,12 @@ _OPTIONS = (
         show_default=True,
         help="How it is told: for people, as one JSON object at the end, or as a JSON object per line.",
     ),
+    click.option(
+        "--permissions",
+        type=click.Choice(MODES),
+        help="What runs unasked: only reading; nothing that changes things; edits of files in the folder; everything"
+        " in it.  [default: the configuration's, else ask]",
+    ),
     click.option("--max-steps", type=click.IntRange(1), help="End a turn after this many steps."),
 )
 
@@ -81,12 +90,14 @@ async def harness_for(choices: Choices, store: str | None, cwd: Path | None = No
         yield harness
 
 
-def prepare(choices: Choices, face: Face) -> Callable[[Agent], None]:
-    """Give the set-up of an agent: its step limit, and a person at the terminal who is asked."""
+def prepare(choices: Choices, harness: Harness, face: Face) -> Callable[[Agent], None]:
+    """Give the set-up of an agent: its step limit, its permissions, and a person at the terminal who is asked."""
 
     def set_up(agent: Agent) -> None:
         if choices.max_steps is not None:
             agent.scope.on(BUDGET, Limits(steps=choices.max_steps, repeated_call=None).met, order=-1)
+        if choices.permissions is not None:
+            harness.kernel[Permissions].use_mode(choices.permissions, agent.scope)
         if is_interactive():
             agent.scope.provide(Approver, TerminalApprover(face))
             agent.scope.provide(Respondent, TerminalRespondent(face))
@@ -94,10 +105,14 @@ def prepare(choices: Choices, face: Face) -> Callable[[Agent], None]:
     return set_up
 
 
-def route_notices(harness: Harness, agent: Agent) -> list[str]:
-    """Give what is special about where the answers come from: a script, a recording."""
+def notices(harness: Harness, agent: Agent) -> list[str]:
+    """Give what a person should know first: that a script answers, that nobody is there to be asked."""
     notice = harness.kernel[Models].resolve(agent.model).notice
-    return [notice] if notice else []
+    found = [notice] if notice else []
+    mode = harness.kernel[Permissions].mode(agent.scope)
+    if mode == "ask" and Approver not in agent.scope:
+        found.append("nobody is here to be asked, so calls that change things are refused; see --permissions")
+    return found
 
 
 def _quiet_logs() -> None:

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "request": ("everlog.cli.request", "Show what a model was sent."),
     "fork": ("everlog.cli.fork", "Make a new session that goes on from a point of another."),
     "diff": ("everlog.cli.diff", "Show where two sessions part, and what each has after."),
+    "import": ("everlog.cli.import_session", "Take over a session of another tool."),
     "plugins": ("everlog.cli.plugins", "List the plugins and what state each is in."),
     "doctor": ("everlog.cli.doctor", "Say what is configured, what is missing, and how to fix it."),
 }

@@ -11,7 +11,7 @@ from everlog.agent.seam import Agent
 from everlog.cli.conversation import converse
 from everlog.cli.faces import face_for
 from everlog.cli.faults import UsageFault
-from everlog.cli.harnessed import Choices, agent_options, harness_for, prepare, route_notices
+from everlog.cli.harnessed import Choices, agent_options, harness_for, notices, prepare
 from everlog.cli.opened import find_id
 from everlog.cli.options import declare, session_argument, store_option
 from everlog.cli.outcome import last_turn
@@ -51,10 +51,10 @@ def command(
         async with harness_for(choices, store) as harness:
             id = await find_id(harness.store, None if last else session, last)
             begin = await _beginning(harness, id, text)
-            agent = await harness.agents.resume(id, model=choices.model, set_up=prepare(choices, face))
+            agent = await harness.agents.resume(id, model=choices.model, set_up=prepare(choices, harness, face))
             async with agent:
-                notices = [*route_notices(harness, agent), *_repair_notices(agent)]
-                outcome = await converse(agent, face, notices, begin)
+                told = [*notices(harness, agent), *_repair_notices(agent)]
+                outcome = await converse(agent, face, told, begin)
         return outcome.exit_code
 
     return asyncio.run(work())

@@ -9,7 +9,7 @@ import click
 from everlog.cli.conversation import converse
 from everlog.cli.faces import face_for
 from everlog.cli.faults import UsageFault
-from everlog.cli.harnessed import Choices, agent_options, harness_for, prepare, route_notices
+from everlog.cli.harnessed import Choices, agent_options, harness_for, notices, prepare
 from everlog.cli.options import declare, store_option
 from everlog.cli.prompting import piped_prompt, prompt_from, working_folder
 
@@ -34,9 +34,8 @@ def command(prompt: tuple[str, ...], cwd: str | None, output: str, choices: Choi
         face = face_for(output)
         async with harness_for(choices, store, folder) as harness:
             model = choices.model_in(harness.kernel.config)
-            async with await harness.agents.create(model, cwd=folder, set_up=prepare(choices, face)) as agent:
-                notices = route_notices(harness, agent)
-                outcome = await converse(agent, face, notices, lambda agent: agent.followup(text))
+            async with await harness.agents.create(model, cwd=folder, set_up=prepare(choices, harness, face)) as agent:
+                outcome = await converse(agent, face, notices(harness, agent), lambda agent: agent.followup(text))
         return outcome.exit_code
 
     return asyncio.run(work())

@@ -71,6 +71,8 @@ def _telling_length(ids: Sequence[str]) -> int:
 def _state(summary: Summary) -> str:
     if summary.damage:
         return "damaged"
+    if summary.recording:
+        return "recording"
     return "running" if summary.holder else "-"
 
 

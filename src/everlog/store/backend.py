@@ -58,6 +58,7 @@ class Summary:
         title: its last title, or None.
         preview: the beginning of the first user message, or None.
         cwd, parent_session, origin, delegation_depth: as in the header.
+        recording: whether it was imported with events that break rules, and can only be looked at.
         holder: who holds it for writing, or None.
         trashed_at: when it was put into the trash, in milliseconds since the epoch, or None.
         damage: why it cannot be opened, or None.
@@ -74,6 +75,7 @@ class Summary:
     parent_session: str | None = None
     origin: str | None = None
     delegation_depth: int | None = None
+    recording: bool = False
     holder: str | None = None
     trashed_at: int | None = None
     damage: str | None = None

@@ -288,6 +288,7 @@ def _summary(stored: _Stored) -> Summary:
         parent_session=header.parent_session,
         origin=header.origin,
         delegation_depth=header.delegation_depth,
+        recording=bool(header.recording),
         holder=stored.lease.holder if stored.lease is not None else None,
         trashed_at=stored.trashed_at,
         cursor=str(stored.used),

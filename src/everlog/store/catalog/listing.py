@@ -49,6 +49,7 @@ def _summary(row: sqlite3.Row, holder: str | None) -> Summary:
         parent_session=header.parent_session,
         origin=header.origin,
         delegation_depth=header.delegation_depth,
+        recording=bool(header.recording),
         holder=holder,
         trashed_at=trashed_at,
         cursor=str(used),
