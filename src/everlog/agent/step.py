@@ -14,7 +14,7 @@ from everlog.agent.boundary import Boundary
 from everlog.agent.seam import PRE_STEP, Agent, Enter, Proposal, Reject
 from everlog.compaction.seam import Compactor, Occasion, Trigger
 from everlog.llm.seam import RETRY, FailedAttempt, ModelFailure, Route
-from everlog.prompt.seam import Prompt
+from everlog.prompt.seam import Contexts, Prompt
 from everlog.session.jsonvalue import JSONObject
 from everlog.session.live import Session
 from everlog.session.log import Log
@@ -87,7 +87,13 @@ class Stepper:
         # What was taken out by somebody else while the hook thought about it is not entered after all.
         waiting = inbox.pending(self._session)
         gone = {input.id for input in proposed if input.id not in waiting}
-        return Enter(tuple(message for message in entering if message.id not in gone))
+        left = [message for message in entering if message.id not in gone]
+        # Context goes with a step, and makes none where there is no input to begin a turn with.
+        return Enter((*(self._context() if left or step > 1 else ()), *left))
+
+    def _context(self) -> list[Message]:
+        scope = self._agent.scope
+        return scope[Contexts].due(scope, self._session) if Contexts in scope else []
 
     async def run(self, turn: int, step: int, offer: Offer, entering: Sequence[Message]) -> Outcome:
         """Take a step from its start to its end.

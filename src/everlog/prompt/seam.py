@@ -1,4 +1,4 @@
-"""The seam of prompts: the system prompt is made of named sections that plugins add.
+"""The seam of prompts: the system prompt is made of named sections, and context of messages, that plugins add.
 
 The rendered text becomes a message of the session and is compared with the one before: when it changes, the
 conversation's prefix does, and a provider's cache is lost. A section therefore says what stays the same for the
@@ -8,15 +8,24 @@ whole session. What changes with time (the date, the state of the repository) is
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from everlog.kernel import Registration, Scope
 from everlog.session.header import Header
+from everlog.session.log import Log
+from everlog.session.messages import Message
 
 SectionText: TypeAlias = Callable[[Header], str | None]
 """Gives the text of a section for the session with this header, or None to leave it out. Pure and quick."""
+
+
+ContextSource: TypeAlias = Callable[[Log], Sequence[Message]]
+"""Gives the user-role messages that a session's next step is to enter before its input; usually none.
+
+It compares the world with what the log tells, and gives what is new. Quick, and changes nothing.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,4 +58,22 @@ class Prompt(ABC):
         """Give the system prompt for a session, as seen from its agent's scope; empty when no section has text.
 
         Equal sections and headers give equal text. A section that raises is logged and left out.
+        """
+
+
+class Contexts(ABC):
+    """The service: collects what changes with time, and is told to a model when it does."""
+
+    @abstractmethod
+    def add(self, source: ContextSource, scope: Scope | None = None) -> Registration:
+        """Add a source where `scope` stands and below, until it ends; without one, everywhere.
+
+        Raises ScopeClosed.
+        """
+
+    @abstractmethod
+    def due(self, scope: Scope, log: Log) -> list[Message]:
+        """Give what the sources seen from a scope have for the next step of a session, in their order.
+
+        A source that raises is logged and left out.
         """

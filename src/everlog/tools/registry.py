@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 from everlog.kernel import Registration, Registry, Scope
@@ -14,6 +15,8 @@ from everlog.tools.pipeline import Pipeline
 from everlog.tools.scheduling import Batch
 from everlog.tools.schema import parse_arguments
 from everlog.tools.seam import Bench, Tool, ToolContext, ToolFailure, ToolOutput, Tools, Verdict
+
+_log = logging.getLogger("everlog.tools")
 
 TOGETHER = 8
 """How many parallel-safe calls of one answer run at the same time."""
@@ -66,5 +69,8 @@ class ToolRegistry(Tools):
             given = parse_arguments(call.arguments)
             found[0].check(given)
             return await look(context, given)
-        except (ToolFailure, OSError):
+        except ToolFailure:
+            return "unknown"
+        except Exception:
+            _log.exception("the probe of %s failed", call.name)
             return "unknown"

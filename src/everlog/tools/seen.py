@@ -26,17 +26,23 @@ class SeenFiles:
 
     def apply(self, state: dict[str, str], event: Event) -> None:
         """Take one event in."""
-        if event.type not in ("tool/result", "tool/settled") or b'"sha256"' not in event.data_json:
-            return
-        data = event.data
-        file = _field(data.meta if isinstance(data, ToolSettled) else None, "file")
-        path, seen = _field(file, "path"), _field(file, "sha256")
-        if isinstance(path, str) and isinstance(seen, str):
-            state[path] = seen
+        found = file_of(event)
+        if found is not None:
+            state[found[0]] = found[1]
 
     def view(self, state: dict[str, str], log: Log) -> dict[str, str]:
         """Give the paths and digests."""
         return dict(state)
+
+
+def file_of(event: Event) -> tuple[str, str] | None:
+    """Give the absolute path and the digest of the file that a result is about; None for any other event."""
+    if event.type not in ("tool/result", "tool/settled") or b'"sha256"' not in event.data_json:
+        return None
+    data = event.data
+    file = _field(data.meta if isinstance(data, ToolSettled) else None, "file")
+    path, seen = _field(file, "path"), _field(file, "sha256")
+    return (path, seen) if isinstance(path, str) and isinstance(seen, str) else None
 
 
 def _field(value: JSON, name: str) -> Any:
