@@ -111,6 +111,18 @@ def lone_surrogates() -> None:
     assert log.messages()[0].text == "a\ufffdb"
 
 
+def depth() -> None:
+    deep: Any = []
+    for _ in range(600):
+        deep = [deep]
+    session = Session.create()
+    session.append_json("turn/start", {"turn": 1})
+    with pytest.raises(AppendRefused, match="deeper than 500"):
+        session.append_json("todo/write", {"todos": deep})
+    with pytest.raises(dsh.LogDamaged, match="deeper than 500"):
+        dsh.read(file([{"type": "todo/write", "data": {"todos": deep}}]))
+
+
 SHOWN = {
     "unrequested-call": unrequested_call,
     "call-left-unanswered": call_left_unanswered,
@@ -122,6 +134,7 @@ SHOWN = {
     "interrupted-prefix": interrupted_prefix,
     "rules-are-listed": rules_are_listed,
     "lone-surrogates": lone_surrogates,
+    "depth": depth,
 }
 
 
