@@ -9,8 +9,9 @@ from tests.agent.stage import MODEL, call, payloads, said, stage, told, types
 from everlog.agent.factory import ModelNeeded
 from everlog.llm.script import Answer, script_route
 from everlog.session.live import Session
-from everlog.session.messages import Message, ToolCall, model_source, user_message
+from everlog.session.messages import Image, Message, ToolCall, model_source, tool_message, user_message
 from everlog.session.payloads import (
+    ApprovalAsked,
     AssistantMessage,
     InboxItem,
     InboxSpliced,
@@ -18,6 +19,8 @@ from everlog.session.payloads import (
     RequestSent,
     StepStart,
     ToolCallEvent,
+    ToolResultEvent,
+    ToolSettled,
     TurnStart,
 )
 from everlog.session.rules import check
@@ -163,3 +166,63 @@ def stop_within_a_call(log: Session, tool: str) -> None:
     log.append(RequestSent(turn=1, step=1, attempt=1, adapter="x", adapter_version="1", sha256="", bytes=0))
     log.append(AssistantMessage(turn=1, step=1, message=answer), "append", [])
     log.append(ToolCallEvent(turn=1, step=1, call_id="c1", name=tool, arguments="{}"))
+
+
+def ask_for_three(log: Session) -> list[int]:
+    """Append a step whose answer asks for three calls that are all taken up; give the seqs of the calls."""
+    message = user_message("go")
+    asked = tuple(ToolCall(id=f"c{n}", name="peek", arguments="{}") for n in range(3))
+    answer = Message(id="a", role="assistant", content=asked, source=model_source("script", "it"))
+    log.append(TurnStart(turn=1))
+    log.append(StepStart(turn=1, step=1))
+    log.append(message, "append")
+    log.append(RequestHeaderEvent(header=script_route([], "it").header(), reason="initial"))
+    log.append(RequestSent(turn=1, step=1, attempt=1, adapter="x", adapter_version="1", sha256="", bytes=0))
+    log.append(AssistantMessage(turn=1, step=1, message=answer), "append", [])
+    return [
+        log.append(ToolCallEvent(turn=1, step=1, call_id=f"c{n}", name="peek", arguments="{}")).seq for n in range(3)
+    ]
+
+
+async def test_of_three_calls_the_one_without_a_result_is_answered_in_its_place(store: str) -> None:
+    async with open_store(store) as opened, await opened.create({"id": "s"}) as log:
+        seqs = ask_for_three(log)
+        log.append(ToolResultEvent(turn=1, step=1, message=tool_message("c0", "zero")), "append", [seqs[0]])
+        log.append(ToolSettled(turn=1, step=1, message=tool_message("c2", "two")))
+        await log.flush()
+        await log.abandon()
+    async with stage(["-", "fine"], [peek], store=store) as harness, await harness.agents.resume("s") as again:
+        results = payloads(again.session, "tool/result")
+        assert [result.message.result.tool_call_id for result in results] == ["c0", "c1", "c2"]
+        assert [result.error and result.error.code for result in results] == [None, "TOOL_OUTCOME_UNKNOWN", None]
+        again.followup("and?")
+        await again.when_idle()
+        assert said(again.session)[-2:] == ["user: and?", "assistant: fine"]
+        assert check(again.session) == []
+
+
+async def test_a_call_that_waited_for_approval_is_closed_as_not_started_and_the_model_is_told(store: str) -> None:
+    async with open_store(store) as opened, await opened.create({"id": "s"}) as log:
+        stop_within_a_call(log, "poke")
+        log.append(ApprovalAsked(id="q", tool_name="poke", call_id="c1"))
+        await log.flush()
+        await log.abandon()
+    async with stage(["-", "fine"], [poke], store=store) as harness, await harness.agents.resume("s") as again:
+        [result] = payloads(again.session, "tool/result")
+        assert result.error.code == "TOOL_NOT_STARTED"
+        again.followup("and?")
+        await again.when_idle()
+        assert "it had no effect" in said(again.session)[2]
+        assert said(again.session)[-1] == "assistant: fine"
+
+
+async def test_an_image_in_the_log_is_refused_with_a_clear_error(store: str) -> None:
+    async with open_store(store) as opened, await opened.create({"id": "s"}) as log:
+        log.append(user_message([Image(blob="00", media_type="image/png")]), "append")
+    async with stage(["never"], store=store) as harness, await harness.agents.resume("s", model=MODEL) as again:
+        again.followup("What is on it?")
+        await again.when_idle()
+        [end] = payloads(again.session, "turn/end")
+        assert end.reason.error.code == "BLOBS_UNSUPPORTED"
+        assert "messages[1].content[0] is an image or a file" in end.reason.error.message
+        assert "assistant/message" not in types(again.session)

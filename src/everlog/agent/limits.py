@@ -17,7 +17,7 @@ from everlog.session.payloads import AssistantMessage, Usage
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The budgets of a turn, `[plugin.limits]`; None is no limit.
+    """The budgets of a turn, `[plugin.limits]`; 0 and None are no limit.
 
     Attributes:
         steps: how many steps.
@@ -33,13 +33,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     async def met(self, progress: Progress) -> Limit | None:
         """Give the first limit that a turn has met, or None."""
-        if self.steps is not None and progress.steps >= self.steps:
+        if self.steps and progress.steps >= self.steps:
             return Limit("steps", self.steps)
-        if self.time is not None and progress.elapsed >= self.time:
+        if self.time and progress.elapsed >= self.time:
             return Limit("time", self.time)
-        if self.tokens is not None and _tokens(progress) >= self.tokens:
+        if self.tokens and _tokens(progress) >= self.tokens:
             return Limit("tokens", self.tokens)
-        if self.repeated_call is not None and _repeats(progress, self.repeated_call):
+        if self.repeated_call and _repeats(progress, self.repeated_call):
             return Limit("repeated-call", self.repeated_call)
         return None
 
@@ -61,12 +61,10 @@ def _tokens(progress: Progress) -> int:
 
 def _repeats(progress: Progress, times: int) -> bool:
     """Tell whether the last steps, so many of them, asked for the same calls with the same arguments."""
-    asked = [_asked(answer) for answer in islice(takewhile(_calls, _answers(progress)), times)]
-    return len(asked) == times and all(calls == asked[0] for calls in asked)
-
-
-def _calls(answer: AssistantMessage) -> bool:
-    return bool(answer.message.calls)
+    asked = (_asked(answer) for answer in islice(_answers(progress), times))
+    first = next(asked, [])
+    same = 1 + sum(1 for _ in takewhile(lambda calls: calls == first, asked))
+    return bool(first) and same == times
 
 
 def _asked(answer: AssistantMessage) -> list[tuple[str, str]]:
