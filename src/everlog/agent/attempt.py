@@ -12,7 +12,7 @@ from everlog.agent.boundary import Boundary
 from everlog.agent.chunks import ChunkWriter
 from everlog.agent.closing import failure_of
 from everlog.agent.seam import DISPATCH, Agent, Outgoing
-from everlog.llm.seam import Assembler, Route
+from everlog.llm.seam import Assembler, BlobReader, Route
 from everlog.session.live import Session
 from everlog.session.payloads import AssistantAttempt, AssistantMessage, Failure, RequestSent, Usage
 from everlog.session.records import Delta
@@ -26,12 +26,13 @@ class Attempt:
     answer, or a part of one when it was cancelled; else with an `assistant/attempt` that says why.
     """
 
-    def __init__(self, agent: Agent, session: Session, boundary: Boundary, route: Route) -> None:
+    def __init__(self, agent: Agent, session: Session, boundary: Boundary, route: Route, blobs: BlobReader) -> None:
         turns = session.ledger.turns
         self._agent = agent
         self._session = session
         self._boundary = boundary
         self._route = route
+        self._blobs = blobs
         self.turn, self.step = turns.last, turns.step
         self.number = session.ledger.attempts.last + 1
         """1, 2, … within the step."""
@@ -49,7 +50,7 @@ class Attempt:
             ModelFailure: there is no answer.
             RequestDiffers: a hook changed the request; nothing was sent.
         """
-        self._body = self._route.adapter.encode(self._request, None)
+        self._body = self._route.adapter.encode(self._request, self._blobs)
         self._log_sent()
         try:
             await durable()

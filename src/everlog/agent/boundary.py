@@ -7,7 +7,7 @@ log derives is compared with the events' own bytes: each message once, when it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import msgspec
@@ -16,7 +16,7 @@ from everlog.errors import EverlogError
 from everlog.session.jsonvalue import JSON, equal
 from everlog.session.log import Log
 from everlog.session.messagelist import Messages, message_of
-from everlog.session.messages import File, Image, Message, ToolResult
+from everlog.session.messages import Message
 from everlog.session.payloads import RequestHeader
 from everlog.session.request import Request
 from everlog.session.views import View
@@ -35,13 +35,6 @@ class RequestDiffers(EverlogError):
             " a hook changed it after it was logged"
         )
         self.part = part
-
-
-class BlobsUnsupported(EverlogError):
-    """A request that holds an image or a file, which cannot be sent yet."""
-
-    def __init__(self, session: str, part: str) -> None:
-        super().__init__(f"session {session}: {part} is an image or a file; requests cannot hold those yet")
 
 
 class Boundary:
@@ -63,7 +56,6 @@ class Boundary:
 
         Raises:
             RequestDiffers: it is not; the error names the first part that differs.
-            BlobsUnsupported: it holds an image or a file.
         """
         mine = self._log.messages()
         self._verify(mine)
@@ -114,9 +106,6 @@ class Boundary:
         if message is None:
             raise RequestDiffers(self._log.id, f"messages[{at}]")
         self._refuse(f"messages[{at}]", _difference_of_message(logged, message))
-        for path, block in _blocks(message):
-            if isinstance(block, Image | File):
-                raise BlobsUnsupported(self._log.id, f"messages[{at}].{path}")
 
     def _refuse(self, part: str, where: str | None) -> None:
         if where is not None:
@@ -149,13 +138,6 @@ def _typed(value: object) -> JSON:
     if isinstance(value, tuple):
         return [_typed(item) for item in value]
     return bytes(value).decode() if isinstance(value, msgspec.Raw) else cast("JSON", value)
-
-
-def _blocks(message: Message) -> Iterator[tuple[str, object]]:
-    for at, block in enumerate(message.content):
-        yield f"content[{at}]", block
-        if isinstance(block, ToolResult):
-            yield from ((f"content[{at}].content[{i}]", inner) for i, inner in enumerate(block.content))
 
 
 def difference(ours: JSON, theirs: JSON) -> str | None:

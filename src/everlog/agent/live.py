@@ -35,7 +35,7 @@ class LiveAgent(OwnedAgent):
         self._session = session
         self._scope = scope
         self._models = models
-        self._stepper = Stepper(self, session, route, tools, prompt, session.when_durable)
+        self._stepper = Stepper(self, session, route, tools, prompt, session.when_durable, session.blobs)
         self._unpublish: Callable[[], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._asleep = True

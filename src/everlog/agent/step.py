@@ -20,7 +20,7 @@ from everlog.session.live import Session
 from everlog.session.log import Log
 from everlog.session.messages import Message
 from everlog.session.payloads import AssistantMessage, LlmRetry, StepEnd, StepStart
-from everlog.tools.seam import Bench, Tools
+from everlog.tools.seam import Bench, Blobs, Tools
 
 MAX_TOKENS = "max-tokens"
 """The finish reason of an answer that the model's output ceiling cut."""
@@ -58,12 +58,14 @@ class Stepper:
         tools: Tools,
         prompt: Prompt,
         durable: Callable[[], Awaitable[None]],
+        blobs: Blobs,
     ) -> None:
         self._agent = agent
         self._session = session
         self._tools = tools
         self._prompt = prompt
         self._durable = durable
+        self._blobs = blobs
         self._boundary = Boundary(session)
         self.route = route
         """Where the next request goes to."""
@@ -136,7 +138,7 @@ class Stepper:
             route = self.route
             log_header(self._session, route.header(offer.tools))
             log_context(self._session, route)
-            attempt = Attempt(self._agent, self._session, self._boundary, route)
+            attempt = Attempt(self._agent, self._session, self._boundary, route, self._blobs)
             try:
                 answer = await attempt.run(self._durable)
             except ModelFailure as failure:
@@ -168,6 +170,7 @@ class Stepper:
             scope=self._agent.scope,
             cwd=folder_of(self._session),
             flush=self._durable,
+            blobs=self._blobs,
         )
 
 
