@@ -55,4 +55,4 @@ def _tell(found: Imported) -> None:
     for one in broken[:_SHOWN]:
         click.echo(f"  {one_line(str(one))}")
     if len(broken) > _SHOWN:
-        click.echo(f"  … {counted(len(broken) - _SHOWN, 'more')}")
+        click.echo(f"  … {len(broken) - _SHOWN} more")
