@@ -142,7 +142,16 @@ def _take_event(
     ignorable: bool = False,
 ) -> None:
     kind = log.vocabulary.get(name)
-    event = Event(log.next_seq, name, log.ledger.last_time, data, op, sources, ignorable, kind)
+    event = Event(
+        log.next_seq,
+        name,
+        log.events[-1].time if log.next_seq else log.header.created_at,
+        data,
+        op,
+        sources,
+        ignorable,
+        kind,
+    )
     log._take_in(event, typed(event))
 
 

@@ -181,6 +181,10 @@ class Reader(Protocol):
         """Give the records with these seqs, in the order given, as `read` does."""
         ...
 
+    def everything(self) -> Iterator[Record]:
+        """Give every record that can be found, in the order in which they are stored, wherever it belongs."""
+        ...
+
     def strays(self) -> Iterator[tuple[int, str]]:
         """Give what is stored and belongs to no place in the log: before which seq, and what it is."""
         ...

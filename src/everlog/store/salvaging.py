@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from everlog.session.errors import SessionCorrupt
-from everlog.session.event import Event
+from everlog.session.event import Event, read_event
 from everlog.session.header import Header, new_header
 from everlog.session.salvage import Lost, Salvaged, salvage
 from everlog.session.vocabulary import Vocabulary
 from everlog.store.backend import Reader
-from everlog.store.events import StoredEvents
+from everlog.store.chain import START, is_sound, link
 from everlog.store.opening import stored_header
 
 
@@ -41,20 +41,39 @@ class Salvage:
 
 def salvaged(id: str, reader: Reader, vocabulary: Vocabulary) -> Salvaged:
     """Make a log of what is sound of a stored one."""
-    found = list(_found(id, reader, vocabulary))
+    found = list(_found(reader, vocabulary))
     return salvage(_header(id, reader, found), found, vocabulary)
 
 
-def _found(id: str, reader: Reader, vocabulary: Vocabulary) -> Iterator[Event | Lost]:
-    events = StoredEvents(id, reader, vocabulary)
-    for seq, record in enumerate(reader.read(0, reader.end().next_seq)):
-        try:
-            event = events.checked(seq, record)
-        except SessionCorrupt as error:
-            yield Lost(seq, error.reason)
+def _found(reader: Reader, vocabulary: Vocabulary) -> Iterator[Event | Lost]:
+    """Give each event, wherever it was found; it has to follow the one before it where that was found too."""
+    sound = _sound(reader, vocabulary)
+    before: bytes | None = START
+    for seq in range(max(reader.end().next_seq, max(sound, default=-1) + 1)):
+        event, chain = sound.get(seq, (None, None))
+        if event is None:
+            yield Lost(seq, "no sound record of it was found")
+        elif before is not None and link(before, event.to_json()) != chain:
+            yield Lost(seq, "it is not the event that was stored after the one before")
+        elif event.kind is None and not event.ignorable:
+            yield Lost(seq, f"this build does not know its type {event.type}")
+        else:
+            yield event
+        before = chain
+
+
+def _sound(reader: Reader, vocabulary: Vocabulary) -> dict[int, tuple[Event, bytes]]:
+    """Read every record that is sound by itself; of two of one event, the first."""
+    found: dict[int, tuple[Event, bytes]] = {}
+    for record in reader.everything():
+        if not is_sound(*record):
             continue
-        known = event.kind is not None or event.ignorable
-        yield event if known else Lost(seq, f"this build does not know its type {event.type}")
+        try:
+            event = read_event(record.data, vocabulary)
+        except ValueError:
+            continue
+        found.setdefault(event.seq, (event, record.chain))
+    return found
 
 
 def _header(id: str, reader: Reader, found: list[Event | Lost]) -> Header:

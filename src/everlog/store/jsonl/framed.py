@@ -47,6 +47,7 @@ class FramedLog(LogFile):
         super().__init__(descriptor)
         self._frames: list[Frame] = []
         self._firsts: list[int] = []
+        self._strays: list[Frame] = []
         self._walked = 0
         self._damage: list[tuple[int, str]] = []
         self._lines: OrderedDict[int, list[bytes] | None] = OrderedDict()
@@ -96,8 +97,11 @@ class FramedLog(LogFile):
     def _note(self, frame: Frame) -> None:
         expected = self._next_seq()
         if frame.events and frame.first_seq < expected:
-            self._damage.append((expected, f"a second frame of event {frame.first_seq}"))
-        elif frame.events or not self._frames:
+            self._damage.append((frame.first_seq, "a frame that should end before it"))
+        if frame.events and self._firsts and frame.first_seq <= self._firsts[-1] and self._frames[-1].events:
+            self._strays.append(frame)
+            return
+        if frame.events or not self._frames:
             self._frames.append(frame)
             self._firsts.append(frame.first_seq)
         else:
@@ -182,7 +186,7 @@ class FramedLog(LogFile):
     def blocks(self) -> Iterator[bytes]:
         """Give all lines, a frame at a time."""
         self.tail()
-        for frame in self._frames:
+        for frame in sorted([*self._frames, *self._strays]):
             yield b"\n".join(self._lines_of(frame) or []) + b"\n"
 
     @staticmethod

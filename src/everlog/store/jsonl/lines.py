@@ -9,6 +9,7 @@ number of bytes off. Lines end with the byte 0x0A and at nothing else.
 from __future__ import annotations
 
 import re
+from binascii import unhexlify
 from zlib import crc32
 
 import msgspec
@@ -20,6 +21,7 @@ from everlog.store.chain import Record
 VERSION = 1
 _SEAL = len(b',"sum":"01234567","chain":"') + 40 + len(b'"}')
 _SUM, _CHAIN = b',"sum":"', b'","chain":"'
+_DIGITS = re.compile(rb"[0-9a-f]{48}")
 _SEQ = re.compile(rb'\{"seq":(\d{1,15}),')
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -68,10 +70,9 @@ def record_of(line: bytes) -> Record:
     """Give the record of a line without its newline; one with an empty seal when it does not end in a seal."""
     end = line[-_SEAL:]
     if len(end) == _SEAL and end[:8] == _SUM and end[16:27] == _CHAIN and end[-2:] == b'"}':
-        try:
-            return Record(line[:-_SEAL] + b"}", bytes.fromhex((end[8:16] + end[27:67]).decode("ascii")))
-        except ValueError:
-            pass
+        digits = end[8:16] + end[27:67]
+        if _DIGITS.fullmatch(digits):
+            return Record(line[:-_SEAL] + b"}", unhexlify(digits))
     return Record(line, b"")
 
 

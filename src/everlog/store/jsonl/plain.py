@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 from everlog.store.backend import End, Torn
@@ -32,6 +33,7 @@ class PlainLog(LogFile):
         self._confirmed = False
         self._scanned = 0
         self._strays: list[tuple[int, str]] = []
+        self._taken: set[int] = set()
         self._first_line: bytes | None = None
 
     def header_line(self) -> bytes:
@@ -163,7 +165,7 @@ class PlainLog(LogFile):
     def _rescan(self) -> None:
         """Find every event anew: the places that were kept are wrong, or the file is damaged."""
         self._places, self._scanned, self._confirmed = array("Q"), self._events_start(), True
-        self._strays = []
+        self._strays, self._taken = [], set()
         self._scan()
 
     def _scan(self) -> None:
@@ -189,20 +191,33 @@ class PlainLog(LogFile):
     def _note(self, places: array[int], lines: bytes) -> None:
         """Note where the events of some lines are. A line that cannot be read stands for the next event."""
         at = self._scanned
-        for line in lines.split(b"\n")[:-1]:
+        split = lines.split(b"\n")
+        for line, following in pairwise(split):
             seq = len(places)
             if line.startswith(b'{"seq":%d,' % seq):
                 places.append(at)
             else:
-                self._note_odd(places, line, at, seq)
+                self._note_odd(places, line, following, at, seq)
             at += len(line) + 1
 
-    def _note_odd(self, places: array[int], line: bytes, at: int, expected: int) -> None:
+    def _note_odd(self, places: array[int], line: bytes, following: bytes, at: int, expected: int) -> None:
+        """Note a line that is not the one expected: it is damaged, stands elsewhere, or others before it are missing.
+
+        Of an event that stands in another's place, that other one counts as damaged too, so that both are told.
+        """
         seq = seq_of(line)
         if seq is None or seq >= self.tail().end.next_seq:
             places.append(at)
+        elif seq > expected and (seq_of(following) or seq) < seq:
+            self._strays.append((expected, f"a line of event {seq}"))
+            self._taken.add(expected)
+            places.append(at)
+        elif seq == expected - 1 and expected - 1 in self._taken:
+            self._strays.append((seq, "a line in its place"))
         elif seq < expected:
             self._strays.append((expected, f"a second line of event {seq}"))
+            self._taken.add(expected)
+            places.append(at)
         else:
             places.extend([_NOWHERE] * (seq - expected))
             places.append(at)

@@ -13,7 +13,7 @@ from everlog.store.backend import End, Torn
 from everlog.store.chain import Record
 from everlog.store.errors import SessionNotFound, StoreError
 from everlog.store.jsonl import folders
-from everlog.store.jsonl.lines import header_of
+from everlog.store.jsonl.lines import header_of, record_of
 from everlog.store.jsonl.logfile import LogFile
 from everlog.store.jsonl.plain import PlainLog
 
@@ -97,6 +97,11 @@ class JsonlReader:
     def pick(self, seqs: Sequence[int]) -> Iterator[Record]:
         """Give the records with these seqs."""
         return self._log.pick(seqs)
+
+    def everything(self) -> Iterator[Record]:
+        """Give every record of every line."""
+        for block in self._log.blocks():
+            yield from (record_of(line) for line in block.split(b"\n") if line)
 
     def strays(self) -> Iterator[tuple[int, str]]:
         """Give lines or frames that stand where they do not belong."""

@@ -177,6 +177,17 @@ class SqliteReader:
         except sqlite3.DatabaseError:
             return {at: record for key in keys for at, record in self._rows(key, key + 1).items()}
 
+    def everything(self) -> Iterator[Record]:
+        """Give every record of the session and of what it shares."""
+        query = "SELECT at FROM event WHERE at >= ? AND at < ? ORDER BY at"
+        for part in self._parts:
+            base = part.key << SEQ_BITS
+            stop = base + (part.stop if part.stop is not None else 1 << SEQ_BITS)
+            with self._connections.borrow() as connection:
+                keys = [at for (at,) in connection.execute(query, (base + part.start, stop))]
+            for start in range(0, len(keys), _ROWS):
+                yield from self._chosen(keys[start : start + _ROWS]).values()
+
     def strays(self) -> Iterator[tuple[int, str]]:
         """Give the events that are stored behind the end."""
         base = self._key << SEQ_BITS

@@ -1,0 +1,161 @@
+"""What is damaged in the middle of a log is found, named, refused to whoever reads it, and salvaged around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.session.stories import Story, plain_turn
+from tests.store.tampering import Rows, tampering
+
+from everlog import SessionCorrupt, open_store
+from everlog.session.messages import Text
+from everlog.store import Store
+
+AT = 12
+
+
+def changed(rows: Rows) -> Rows:
+    rows[AT] = rows[AT].replace(b"turn", b"tern", 1)
+    return rows
+
+
+def dropped(rows: Rows) -> Rows:
+    in_lines = b'"sum"' in rows[0]
+    return [*rows[:AT], *([] if in_lines else [b""]), *rows[AT + 1 :]]
+
+
+def dropped_and_closed_up(rows: Rows) -> Rows:
+    return rows[:AT] + rows[AT + 1 :]
+
+
+def repeated(rows: Rows) -> Rows:
+    return [*rows[:AT], rows[AT - 1], *rows[AT:]]
+
+
+def swapped(rows: Rows) -> Rows:
+    rows[AT], rows[AT + 1] = rows[AT + 1], rows[AT]
+    return rows
+
+
+def moved(rows: Rows) -> Rows:
+    row = rows.pop(AT)
+    return [*rows[:3], row, *rows[3:]]
+
+
+def emptied(rows: Rows) -> Rows:
+    rows[AT] = b" " * len(rows[AT])
+    return rows
+
+
+DAMAGE = [changed, dropped, dropped_and_closed_up, repeated, swapped, moved, emptied]
+
+
+async def told(store: Store) -> tuple[str, list[bytes]]:
+    """Store a session of a few turns, without a checkpoint, and give its id and bytes."""
+    async with await store.create({"cwd": "/work"}) as session:
+        for n in range(6):
+            plain_turn(Story(session), f"question {n}")
+    return session.id, [event.to_json() for event in session.events]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_damage_in_the_middle_is_found_and_named(disk_url: str, damage: Callable[[Rows], Rows]) -> None:
+    async with open_store(disk_url) as store:
+        id, _ = await told(store)
+    tampering(disk_url).rewrite(damage)
+    async with open_store(disk_url) as store:
+        found = await store.verify(id)
+        assert not found.sound
+        assert found.head is None
+        assert found.faults[0].seq == (3 if damage is moved else AT)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_whoever_reads_a_damaged_event_is_refused_with_its_place(
+    disk_url: str, damage: Callable[[Rows], Rows]
+) -> None:
+    async with open_store(disk_url) as store:
+        id, whole = await told(store)
+    tampering(disk_url).rewrite(damage)
+    async with open_store(disk_url) as store:
+        for mode in ("read", "write"):
+            with pytest.raises(SessionCorrupt) as refused:
+                await store.open(id, mode)
+            assert refused.value.seq == (3 if damage is moved else AT)
+            assert "--salvage" in str(refused.value)
+        assert [summary.id for summary in await store.list()] == [id]
+        assert len(whole) > AT
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_salvage_keeps_the_rest_and_leaves_the_original(disk_url: str, damage: Callable[[Rows], Rows]) -> None:
+    async with open_store(disk_url) as store:
+        id, whole = await told(store)
+    tampering(disk_url).rewrite(damage)
+    async with open_store(disk_url) as store:
+        before = await store.verify(id)
+        report = await store.salvage(id)
+        assert await store.verify(id) == before
+        async with await store.open(report.session, "write") as found:
+            kept = [event.to_json() for event in found.events]
+            assert found.header.parent_session == id
+            assert found.header.cwd == "/work"
+        lost = {item.seq for item in report.lost}
+        assert len(lost) <= (1 if damage in (changed, dropped, dropped_and_closed_up, emptied) else 0)
+        for seq, own in enumerate(whole):
+            assert seq in lost or kept[seq] == own
+        found_again = await store.verify(report.session)
+        assert found_again.sound
+        assert found_again.violations == ()
+
+
+async def test_events_behind_a_checkpoint_are_read_only_when_asked_for(disk_url: str) -> None:
+    async with open_store(disk_url) as store, await store.create() as session:
+        for n in range(60):
+            plain_turn(Story(session), f"question {n}")
+        compacted = session.next_seq
+        nodes = session.surface.nodes
+        summary = {"id": "c", "role": "user", "content": [{"type": "text", "text": "so far"}]}
+        session.append_json(
+            "user/message",
+            {**summary, "source": {"kind": "user"}},
+            {"op": "replace", "startSeq": nodes[1], "endSeq": nodes[-1]},
+            list(nodes[1:]),
+        )
+        plain_turn(Story(session), "and now")
+    tampering(disk_url).rewrite(changed)
+    async with open_store(disk_url) as store, await store.open(session.id, "write") as again:
+        assert again.next_seq > compacted
+        texts = [block.text for message in again.messages() for block in message.content if isinstance(block, Text)]
+        assert "so far" in texts
+        plain_turn(Story(again), "it goes on")
+        await again.flush()
+        with pytest.raises(SessionCorrupt) as refused:
+            again.project("messages", at=again.next_seq - 1)
+        assert refused.value.seq == AT
+        with pytest.raises(SessionCorrupt):
+            _ = again.events[AT]
+        assert again.events[AT + 1].seq == AT + 1
+
+
+async def test_the_head_that_was_kept_tells_of_what_the_log_itself_does_not(disk_url: str) -> None:
+    from everlog.store.verifying import read_head
+
+    async with open_store(disk_url) as store:
+        id, _ = await told(store)
+        first = (await store.verify(id)).head
+        assert first is not None
+        async with await store.open(id, "write") as session:
+            plain_turn(Story(session), "more")
+        later = (await store.verify(id)).head
+        assert later is not None
+        assert (await store.verify(id, read_head(first))).sound
+        assert (await store.verify(id, read_head(later))).sound
+    count = read_head(first).next_seq
+    if not disk_url.startswith("sqlite"):
+        tampering(disk_url).rewrite(lambda rows: rows[: count - 4])
+        async with open_store(disk_url) as store:
+            assert (await store.verify(id)).sound
+            assert not (await store.verify(id, read_head(later))).sound
+            assert not (await store.verify(id, read_head(first))).sound
