@@ -8,6 +8,7 @@ import pytest
 
 from everlog import to_json
 from everlog.session import ForkRefused, Session
+from everlog.session.messages import user_message
 
 
 def two_turns() -> Session:
@@ -41,3 +42,17 @@ def test_the_parent_is_as_it_was() -> None:
     before = [to_json(event) for event in parent.events]
     parent.fork(at=1).append_json("turn/start", {"turn": 2})
     assert [to_json(event) for event in parent.events] == before
+
+
+def test_neither_a_fork_nor_its_parent_sees_what_the_other_says_at_the_same_seq() -> None:
+    parent = two_turns()
+    parent.append(user_message("before"), "append")
+    child, late = parent.fork(), parent.fork()
+    parent.append(user_message("parent's own"), "append")
+    parent.append(user_message("parent's second"), "append")
+    assert [message.text for message in parent.messages()] == ["before", "parent's own", "parent's second"]
+    child.append(user_message("child's own"), "append")
+    assert [message.text for message in child.messages()] == ["before", "child's own"]
+    late.append(user_message("later child's"), "append")
+    assert [message.text for message in late.messages()] == ["before", "later child's"]
+    assert [message.text for message in parent.messages()] == ["before", "parent's own", "parent's second"]

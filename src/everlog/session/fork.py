@@ -89,7 +89,7 @@ def share(child: Session, log: Log, seq: int) -> None:
     """Fill an empty session with the events 0..`seq` of a log, and with nothing else."""
     child._surface, child._ledger = log._state_at(seq)
     child._events = log.events.prefix(seq + 1)
-    child._messages = log._messages.copy(child._pick)
+    child._messages = log._messages.copy(child._pick, seq + 1)
     child._snapshots = [entry for entry in log._snapshots if entry[0] <= seq]
     child._next_snapshot = seq + 1
 

@@ -80,10 +80,12 @@ class MessageCache:
         self,
         read: Callable[[Iterable[int]], Iterator[Event]],
         known: Mapping[int, Message | None] | None = None,
+        known_before: int = 0,
     ) -> None:
-        """Read events with `read`; `known` may hold messages of the same seqs, as a fork's parent does."""
+        """Read events with `read`; `known`, a fork's parent's, goes on, but holds the same below `known_before`."""
         self._read = read
         self._known = known or {}
+        self._known_before = known_before
         self._by_seq: dict[int, Message | None] = {}
         self._shared: list[Message] | None = None
         self.joined: list[int] = []
@@ -118,11 +120,11 @@ class MessageCache:
         held, known = self._by_seq, self._known
         missing = [seq for seq in nodes if seq not in held]
         if known:
-            held.update({seq: known[seq] for seq in missing if seq in known})
+            held.update({seq: known[seq] for seq in missing if seq < self._known_before and seq in known})
             missing = [seq for seq in missing if seq not in held]
         for event in self._read(missing):
             held[event.seq] = message_of(event)
 
-    def copy(self, read: Callable[[Iterable[int]], Iterator[Event]]) -> MessageCache:
-        """Give a cache for a fork, which takes the messages that this one has when it is first asked."""
-        return MessageCache(read, self._by_seq)
+    def copy(self, read: Callable[[Iterable[int]], Iterator[Event]], before: int) -> MessageCache:
+        """Give a cache for a fork that inherits the seqs below `before`; it takes the messages of those from here."""
+        return MessageCache(read, self._by_seq, before)
