@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Raw
+
 from everlog.session.messages import Message, PluginSource
 from everlog.session.payloads import (
     CompactionEnd,
@@ -126,9 +128,14 @@ def check_end(ledger: Ledger, data: CompactionEnd, read: ReadEvent) -> str | Non
         return f"the turn of its start, {_name(own.turn)}, not {_name(data.turn)}"
     if own.command != data.source_command_id:
         return f"the sourceCommandId of its start, {own.command}"
-    if not data.error_json and not own.landed:
+    if not _holds(data.error_json) and not own.landed:
         return "an error, or one compaction/summary and its replacement"
     return None
+
+
+def _holds(raw: Raw) -> bool:
+    """Tell whether a JSON-valued field is there and not null."""
+    return bool(raw) and bytes(raw) != b"null"
 
 
 def check_turn_start(ledger: Ledger, data: object, read: ReadEvent) -> str | None:
