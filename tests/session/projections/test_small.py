@@ -83,6 +83,7 @@ def test_what_was_allowed_for_good_stands_and_a_fork_inherits_none() -> None:
     assert story.session.fork().project("approvals").standing == ()
     story.session.append(EndSeed())
     assert story.session.project("approvals").standing == ({"tool": "read"},)
+    assert story.session.fork().project("approvals").standing == ()
 
 
 def test_lineage_names_the_parent_what_came_from_it_and_every_resume() -> None:

@@ -15,7 +15,6 @@ from everlog.session.log import Log
 from everlog.session.payloads import (
     ApprovalAsked,
     ApprovalDecided,
-    EndSeed,
     ToolResultEvent,
     TurnEnd,
     TurnStart,
@@ -77,20 +76,19 @@ class ApprovalsProjection:
             case ToolResultEvent(message=message) if message.result is not None and event.surface_op == "append":
                 answered = message.result.tool_call_id
                 _keep(state, lambda row: row[1] != answered)
-            case EndSeed(inherited=True):
-                state["standing"] = []
 
     def view(self, state: ApprovalsState, log: Log) -> Approvals:
         """Give the asks and the rules."""
         asked = log.events.pick(row[0] for row in state["pending"].values())
-        decided = log.events.pick(state["standing"])
+        inherited = log.header.inherited_events or 0
+        decided = log.events.pick(seq for seq in state["standing"] if seq >= inherited)
         return Approvals(
             tuple(Ask(event.seq, cast("ApprovalAsked", event.data)) for event in asked),
             tuple(_rule(cast("ApprovalDecided", event.data)) for event in decided),
         )
 
 
-_TYPES = frozenset({"turn/start", "turn/end", "approval/asked", "approval/decided", "tool/result", "session/end-seed"})
+_TYPES = frozenset({"turn/start", "turn/end", "approval/asked", "approval/decided", "tool/result"})
 
 
 def _keep(state: ApprovalsState, wanted: Any) -> None:
