@@ -251,11 +251,11 @@ def stories(draw: st.DrawFn, moves: int = 40) -> Story:
     choices = draw(st.lists(st.integers(0, 2**16), min_size=moves // 2, max_size=moves))
     story = Story()
     for choice in choices:
-        Walk(story, _chooser(choice)).go()
+        Walk(story, chooser(choice)).go()
     return story
 
 
-def _chooser(number: int) -> Choose:
+def chooser(number: int) -> Choose:
     """Give the choices that one number stands for, so that a shrunk number is a simpler move."""
     left = [number]
 
