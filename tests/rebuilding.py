@@ -19,15 +19,18 @@ import pytest
 from everlog.agent.attempt import Attempt
 from everlog.agent.factory import LoopFactory
 from everlog.agent.live import LiveAgent
-from everlog.agent.seam import Outgoing
+from everlog.agent.seam import Outgoing, SideOutgoing
+from everlog.agent.side import Try
 from everlog.llm.seam import Encoder
 from everlog.llm.wire import check_wire
 from everlog.session import Recording, read_event, read_header
 from everlog.session.log import Log
+from everlog.session.payloads import RequestSent, RequestSide
 from everlog.session.records import Delta
 from everlog.store import SessionNotFound, open_store
 
-Key = tuple[int, int, int]
+Key = tuple[int, int, int] | str
+"""An attempt, or the id of a side request."""
 _WITHOUT_HTTP = ("script", "rerun")
 
 
@@ -51,7 +54,7 @@ class Witness:
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
         """Begin to watch every agent that is made from now on."""
-        made, sent = LoopFactory._make, Attempt._send
+        made, sent, asked = LoopFactory._make, Attempt._send, Try._send
         witness = self
 
         async def make(factory: LoopFactory, session: Any, route: Any, set_up: Any) -> LiveAgent:
@@ -64,16 +67,27 @@ class Witness:
 
         async def send(attempt: Attempt, outgoing: Outgoing) -> AsyncIterator[Delta]:
             stream = await sent(attempt, outgoing)
-            adapter = attempt._route.adapter
-            witness.encoders[adapter.name] = adapter
-            seen = witness._of[id(attempt._session)]
-            seen.bodies[attempt.turn, attempt.step, attempt.number] = attempt._body
-            if adapter.name not in _WITHOUT_HTTP:
-                seen.over_http.append(attempt._body)
+            key = attempt.turn, attempt.step, attempt.number
+            witness.note(attempt._session, key, attempt._route.adapter, attempt._body)
+            return stream
+
+        async def ask(side: Try, outgoing: SideOutgoing) -> AsyncIterator[Delta]:
+            stream = await asked(side, outgoing)
+            witness.note(side._aside.session, side._id, side._aside.route.adapter, side._body)
             return stream
 
         patch.setattr(LoopFactory, "_make", make)
         patch.setattr(Attempt, "_send", send)
+        patch.setattr(Try, "_send", ask)
+
+    def note(self, session: object, key: Key, adapter: Encoder, body: bytes) -> None:
+        """Take note of a body that goes out. A session that no agent runs is another test's matter."""
+        self.encoders[adapter.name] = adapter
+        seen = self._of.get(id(session))
+        if seen is not None:
+            seen.bodies[key] = body
+            if adapter.name not in _WITHOUT_HTTP:
+                seen.over_http.append(body)
 
     def compare(self, received: Iterable[bytes] | None) -> None:
         """Compare everything that was sent with what the stored logs give; `received` is what a server got."""
@@ -87,14 +101,17 @@ class Witness:
         log = _in_a_thread(lambda: _stored(id, seen))
         found = {}
         for check in check_wire(log, self.encoders.get):
-            if check.request.startswith("side ") or check.sent.adapter not in self.encoders:
+            if check.sent.adapter not in self.encoders:
                 continue
             assert check.matches, f"session {id}: {check.difference}"
-            key = tuple(int(number) for number in check.request.split("."))
-            found[key] = check.body or b""
+            found[_key(check.sent)] = check.body or b""
         for key, body in seen.bodies.items():
-            assert found[key] == body, f"session {id}: the body of {key} is not what its log rebuilds"  # type: ignore[index]
+            assert found[key] == body, f"session {id}: the body of {key} is not what its log rebuilds"
             assert not any(body in event.data_json for event in log.events), f"session {id}: an event holds a body"
+
+
+def _key(sent: RequestSent | RequestSide) -> Key:
+    return sent.id if isinstance(sent, RequestSide) else (sent.turn, sent.step, sent.attempt)
 
 
 async def _stored(id: str, seen: Seen) -> Log:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from tests.agent.stage import MODEL, endings, payloads, said, stage, told, types
 
-from everlog.compaction.seam import Compactor, Occasion
+from everlog.compaction.seam import Compactor, Occasion, Relief
 from everlog.kernel import Context, Plugin, plugin
 from everlog.session import Replace
 from everlog.session.messages import Message, PluginSource, Text, user_message
@@ -26,12 +26,12 @@ class Shortening(Compactor):
         self.triggers = triggers
         self.asked: list[str] = []
 
-    async def make_room(self, occasion: Occasion) -> bool:
+    async def make_room(self, occasion: Occasion) -> Relief | None:
         self.asked.append(occasion.trigger)
         session = occasion.session
         nodes = session.surface.nodes[1:-1]
         if occasion.trigger not in self.triggers or len(nodes) < 2:
-            return False
+            return None
         turn, id = session.ledger.turns.open_turn, f"c{session.next_seq}"
         start = session.append(CompactionStart(compaction_id=id, turn=turn, trigger=occasion.trigger))
         shadowed = Range(start_seq=nodes[0], end_seq=nodes[-1])
@@ -42,7 +42,7 @@ class Shortening(Compactor):
         message = Message(id=f"s{start.seq}", role="user", content=(Text(text="(earlier)"),), source=source)
         session.append(message, Replace(nodes[0], nodes[-1]), [start.seq, summary.seq, *nodes])
         session.append(CompactionEnd(compaction_id=id, turn=turn))
-        return True
+        return Relief(2, 1, summarised=len(nodes))
 
 
 def providing(compactor: Compactor) -> Plugin:
@@ -104,7 +104,7 @@ async def test_without_room_to_make_the_turn_ends_with_the_providers_words() -> 
 
 async def test_steering_that_comes_while_room_is_made_is_kept_in_order() -> None:
     class Steered(Shortening):
-        async def make_room(self, occasion: Occasion) -> bool:
+        async def make_room(self, occasion: Occasion) -> Relief | None:
             if self.asked == ["window"]:  # in the second turn
                 harness.agents.get(occasion.session.id).steer("and this")
                 harness.agents.get(occasion.session.id).steer("and that")
@@ -119,7 +119,7 @@ async def test_steering_that_comes_while_room_is_made_is_kept_in_order() -> None
 
 async def test_a_compaction_that_is_left_open_is_ended_with_its_turn() -> None:
     class Careless(Compactor):
-        async def make_room(self, occasion: Occasion) -> bool:
+        async def make_room(self, occasion: Occasion) -> Relief | None:
             turn = occasion.session.ledger.turns.open_turn
             occasion.session.append(CompactionStart(compaction_id="c", turn=turn, trigger="window"))
             raise RuntimeError("no summary today")

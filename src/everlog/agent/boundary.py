@@ -17,7 +17,8 @@ from everlog.session.jsonvalue import JSON, equal
 from everlog.session.log import Log
 from everlog.session.messagelist import Messages, message_of
 from everlog.session.messages import Message
-from everlog.session.payloads import RequestHeader
+from everlog.session.payloads import RequestHeader, RequestSide
+from everlog.session.projections.request import own_messages
 from everlog.session.request import Request
 from everlog.session.views import View
 
@@ -61,7 +62,24 @@ class Boundary:
         self._verify(mine)
         if not _is(request.messages, mine):
             self._refuse("messages", _difference_of_messages(mine, request.messages))
-        self._check_header(request.header)
+        self._check_header(request.header, self._logged_header())
+
+    def check_side(self, request: Request, seq: int) -> None:
+        """Return when a request is what the `request/side` event at `seq` describes, over the surface as it is now.
+
+        Raises:
+            RequestDiffers: as `check`.
+        """
+        logged = self._log.events[seq].data
+        if not isinstance(logged, RequestSide):
+            raise RuntimeError(f"event {seq} describes no side request")
+        mine: Sequence[Message] = ()
+        if logged.prefix == "surface":
+            self._verify(self._log.messages())
+            mine = self._log.messages()
+        own = own_messages(logged)
+        self._refuse("messages", _difference_of_messages([*mine, *own], request.messages))
+        self._check_header(request.header, logged.header)
 
     def _logged_header(self) -> RequestHeader:
         seq = self._log.ledger.headers.header
@@ -71,8 +89,7 @@ class Boundary:
             raise RuntimeError("a request needs a request/header in the log")
         return self._header[1]
 
-    def _check_header(self, header: RequestHeader) -> None:
-        logged = self._logged_header()
+    def _check_header(self, header: RequestHeader, logged: RequestHeader) -> None:
         if header is logged:
             return
         self._refuse("config", difference(logged.config, header.config))
@@ -116,7 +133,7 @@ def _is(theirs: Sequence[Message], mine: Messages) -> bool:
     return isinstance(theirs, Messages) and theirs.grows_from(mine) and len(theirs) == len(mine)
 
 
-def _difference_of_messages(mine: Messages, theirs: Sequence[Message]) -> str | None:
+def _difference_of_messages(mine: Sequence[Message], theirs: Sequence[Message]) -> str | None:
     for at, (logged, given) in enumerate(zip(mine, theirs, strict=False)):
         where = None if logged is given else _difference_of_message(logged, given)
         if where is not None:

@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from everlog.agent.boundary import Boundary
 from everlog.agent.live import LiveAgent
 from everlog.agent.seam import AgentFactory, Agents, OwnedAgent, SetUp
 from everlog.agent.step import folder_of
@@ -89,6 +90,7 @@ class LoopFactory(AgentFactory):
         """Give an agent that is set up and published; when that fails, nothing is left of it but the stored session."""
         scope = self._scope.child(f"agent {session.id}")
         scope.provide(Session, session)
+        scope.provide(Boundary, Boundary(session))
         agent = LiveAgent(session, scope, self._models, route, self._tools, self._prompt)
         try:
             prepared = set_up(agent) if set_up is not None else None

@@ -10,6 +10,7 @@ from everlog.agent import inbox
 from everlog.agent.loop import take_turn
 from everlog.agent.seam import TROUBLE, AbortKind, AgentEnded, OwnedAgent
 from everlog.agent.step import Stepper
+from everlog.compaction.seam import CompactionFailed, Compactor, Relief
 from everlog.kernel import Scope
 from everlog.llm.seam import Models, Route
 from everlog.prompt.seam import Prompt
@@ -66,7 +67,7 @@ class LiveAgent(OwnedAgent):
 
     @property
     def running(self) -> bool:
-        """Tell whether a turn runs or is about to begin."""
+        """Tell whether a turn or a compaction runs or is about to begin."""
         return self._task is not None
 
     @property
@@ -115,6 +116,15 @@ class LiveAgent(OwnedAgent):
             self._abort = self._abort or Reason(kind="aborted", reason_json=json_raw(said))
             self._task.cancel()
 
+    async def compact(self, focus: str | None = None) -> Relief:
+        """Have what the model sees shortened, at the next opportunity."""
+        self._refuse_when_ended()
+        if Compactor not in self._scope:
+            raise CompactionFailed("no compaction is loaded; `everlog plugins` says what it waits for")
+        outcome = self._stepper.asks.put(focus)
+        self._begin()
+        return await outcome
+
     # Turns
 
     def publish(self, publish: Callable[[LiveAgent], Callable[[], None]]) -> None:
@@ -123,7 +133,7 @@ class LiveAgent(OwnedAgent):
         self._begin()
 
     def _begin(self) -> None:
-        if self._task is None and self._unpublish is not None and self._is_due():
+        if self._task is None and self._unpublish is not None and (self._stepper.asks or self._is_due()):
             self._task = asyncio.create_task(self._take_turns(), name=f"agent {self.id}")
             self._task.add_done_callback(self._turns_ended)
 
@@ -134,7 +144,11 @@ class LiveAgent(OwnedAgent):
         return waiting.wakes or (self._woken and len(waiting) > 0)
 
     async def _take_turns(self) -> None:
-        while self._is_due():
+        while self._stepper.asks or self._is_due():
+            if self._stepper.asks:
+                await self._stepper.work_off_asks()
+                await self._session.when_durable()
+                continue
             self._woken = False
             reason = await take_turn(self, self._session, self._stepper, self._why_aborted)
             self._asleep = self._asleep or reason.kind == "error"
@@ -208,6 +222,7 @@ class LiveAgent(OwnedAgent):
         return self._disposal
 
     async def _wind_up(self) -> None:
+        self._stepper.asks.drop(AgentEnded(self.id))
         self.cancel(kind="disposed")
         while self._task is not None:
             await asyncio.wait([self._task])

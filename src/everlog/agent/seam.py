@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
+from everlog.compaction.seam import Relief
 from everlog.errors import EverlogError
 from everlog.kernel import Emit, Scope, Serial, Waterfall
 from everlog.session.header import Header
@@ -122,8 +123,19 @@ class Agent(ABC):
         """Begin a turn with the input that is pending, if there is any."""
 
     @abstractmethod
+    async def compact(self, focus: str | None = None) -> Relief:
+        """Have what the model sees shortened at the next opportunity: now, or before the running turn's next request.
+
+        `focus` says what to keep above all. Give what that gained. `cancel` stops it as it stops a turn.
+
+        Raises:
+            CompactionFailed: it was not shortened, and is as it was; the text says why.
+            AgentEnded: there is no next opportunity.
+        """
+
+    @abstractmethod
     async def when_idle(self) -> None:
-        """Return when no turn runs and none is about to begin.
+        """Return when no turn and no compaction runs, and none is about to begin.
 
         Raises:
             EverlogError: what ended the agent, when it did not end well: the session's lease was lost.
@@ -288,6 +300,27 @@ DISPATCH = Waterfall[[Outgoing], AsyncIterator[Delta]]("agent.dispatch")
 
 Inside all listeners stands the check that the request is what the log says; one that was changed is stopped.
 """
+
+
+@dataclass(frozen=True)
+class SideOutgoing:
+    """A request that belongs to no step, on its way to the provider.
+
+    Attributes:
+        session: the session that it is logged in.
+        id: the id of its `request/side`.
+        purpose: what for: `summary`, `title`.
+        request: what the log says is sent.
+    """
+
+    session: Session
+    id: str
+    purpose: str
+    request: Request
+
+
+SIDE_DISPATCH = Waterfall[[SideOutgoing], AsyncIterator[Delta]]("agent.side-dispatch")
+"""Around a side request, as `DISPATCH` is around a step's; the same check stands inside."""
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from everlog.agent import inbox
+from everlog.agent.asks import CompactionAsk, CompactionAsks
 from everlog.agent.assembly import log_context, log_header, log_message, log_system_prompt, log_tool_changes
 from everlog.agent.attempt import Attempt
 from everlog.agent.boundary import Boundary
 from everlog.agent.seam import PRE_STEP, Agent, Enter, Proposal, Reject
-from everlog.compaction.seam import Compactor, Occasion, Trigger
+from everlog.compaction.seam import Compactor, NothingToCompact, Occasion, Relief, Trigger
 from everlog.llm.seam import RETRY, FailedAttempt, ModelFailure, Route
 from everlog.prompt.seam import Contexts, Prompt
 from everlog.session.jsonvalue import JSONObject
@@ -66,9 +67,11 @@ class Stepper:
         self._prompt = prompt
         self._durable = durable
         self._blobs = blobs
-        self._boundary = Boundary(session)
+        self._boundary = agent.scope[Boundary]
         self.route = route
         """Where the next request goes to."""
+        self.asks = CompactionAsks()
+        """What people asked for beside turns; a step that begins works it off before its request."""
 
     def offer(self) -> Offer:
         """Assemble the prompt and the tools."""
@@ -111,6 +114,7 @@ class Stepper:
         log_tool_changes(session, offer.tools)
         for message in entering:
             log_message(session, message)
+        await self.asks.work_off(lambda ask: self._compact(offer, ask))
         await self.make_room(offer, "window")
         outcome = await self._ask(offer)
         if outcome.answer.message.calls:
@@ -118,19 +122,33 @@ class Stepper:
         session.append(StepEnd(turn=turn, step=step))
         return outcome
 
-    async def make_room(self, offer: Offer, trigger: Trigger) -> bool:
-        """Have what the model sees shortened where that is due, and tell whether it was."""
-        scope = self._agent.scope
-        if Compactor not in scope:
-            return False
-        occasion = Occasion(
+    async def make_room(self, offer: Offer, trigger: Trigger) -> Relief | None:
+        """Have what the model sees shortened where that is due, and give what that gained, or None."""
+        if Compactor not in self._agent.scope:
+            return None
+        return await self._agent.scope[Compactor].make_room(self._occasion(offer, trigger))
+
+    async def work_off_asks(self) -> None:
+        """Do what people asked for between turns."""
+        offer = self.offer()
+        await self.asks.work_off(lambda ask: self._compact(offer, ask))
+
+    async def _compact(self, offer: Offer, ask: CompactionAsk) -> Relief:
+        relief = await self._agent.scope[Compactor].make_room(self._occasion(offer, "command", ask))
+        if relief is None:
+            raise NothingToCompact
+        return relief
+
+    def _occasion(self, offer: Offer, trigger: Trigger, ask: CompactionAsk | None = None) -> Occasion:
+        return Occasion(
             session=self._session,
-            scope=scope,
+            scope=self._agent.scope,
+            route=self.route,
             header=self.route.header(offer.tools),
-            context_window=self.route.context_window,
             trigger=trigger,
+            focus=ask.focus if ask is not None else None,
+            command=ask.command if ask is not None else None,
         )
-        return await scope[Compactor].make_room(occasion)
 
     async def _ask(self, offer: Offer) -> Outcome:
         """Ask for the step's answer, as often as the retry policy has it."""

@@ -14,18 +14,26 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 Counts: TypeAlias = "list[int]"
-"""Words, letters beyond the seventh, capitals, digits, CJK characters, others, punctuation runs and marks, line ends,
-runs of spaces: see `counts_of`."""
+"""Words, letters beyond the seventh, capitals, digits, CJK characters, other and control characters, punctuation runs
+and marks, line ends, runs of spaces: see `counts_of`."""
 
-_WORD = re.compile(r"[A-Za-z]+")
-_CASE = re.compile(r"[a-z][A-Z]")
-_DIGIT = re.compile(r"\d")
-_CJK = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
-_OTHER = re.compile(r"[^\x00-\x7f\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
-_MARKS = re.compile(r"[!-/:-@\[-`{-~]+")
-_LINE = re.compile(r"\s*\n\s*")
-_SPACES = re.compile(r"[ \t]{2,}")
 _LONG = 7
+_MARK_BYTES = bytes(code for code in range(33, 127) if not chr(code).isalnum())
+_LETTER_BYTES = bytes(code for code in range(128) if chr(code).isalpha())
+
+
+def _only(kept: bytes) -> bytes:
+    """Give the translation table that makes a space of every byte that is not kept."""
+    return bytes(code if code in kept else 32 for code in range(256))
+
+
+_LETTERS, _MARKS = _only(_LETTER_BYTES), _only(_MARK_BYTES)
+_CASES = bytes(32 if code not in _LETTER_BYTES else 97 if code >= 97 else 65 for code in range(256))
+_NO_DIGITS = bytes(code for code in range(256) if code not in b"0123456789")
+_NO_CONTROLS = bytes(code for code in range(256) if (code >= 32 and code != 127) or code in b"\t\n\r\v\f")
+_LINE = re.compile(rb"\n\s*")
+_SPACES = re.compile(rb"[ \t]{2,}")
+_CJK = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+")
 
 FAMILIES: dict[str, tuple[float, ...]] = {
     "o200k": (0.924, 0.217, 1.2, 0.625, 0.75, 1.0, 0.751, 0.124, 0.79, 0.663),
@@ -60,21 +68,27 @@ def family_of(model: str) -> str:
 
 
 def counts_of(text: str) -> Counts:
-    """Count what a text is made of."""
-    words = _WORD.findall(text)
-    marks = _MARKS.findall(text)
-    ascii_only = text.isascii()
+    """Count what a text is made of. Works on its bytes, since every tool result passes through here."""
+    raw = text.encode("utf-8", "surrogatepass")
+    words = raw.translate(_LETTERS).split()
+    marks = raw.translate(_MARKS).split()
+    beyond = [len(word) - _LONG for word in words if len(word) > _LONG]
+    shouted = sum([len(word) > 2 and word.isupper() for word in words])
+    cjk, other = 0, len(raw.translate(None, _NO_CONTROLS))
+    if len(raw) != len(text):
+        cjk = sum(map(len, _CJK.findall(text)))
+        other += len(text) - len(text.encode("ascii", "ignore")) - cjk
     return [
         len(words),
-        sum(len(word) - _LONG for word in words if len(word) > _LONG),
-        len(_CASE.findall(text)) + sum(1 for word in words if len(word) > 2 and word.isupper()),
-        len(_DIGIT.findall(text)),
-        0 if ascii_only else len(_CJK.findall(text)),
-        0 if ascii_only else len(_OTHER.findall(text)),
+        sum(beyond),
+        raw.translate(_CASES).count(b"aA") + shouted,
+        len(raw.translate(None, _NO_DIGITS)),
+        cjk,
+        other,
         len(marks),
         sum(map(len, marks)),
-        len(_LINE.findall(text)),
-        len(_SPACES.findall(text)),
+        len(_LINE.findall(raw)),
+        len(_SPACES.findall(raw)),
     ]
 
 

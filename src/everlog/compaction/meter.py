@@ -2,19 +2,25 @@
 
 The sum is anchored on what the provider counted for the last request, and estimated beyond it. A rewrite of
 the surface takes the anchor away, but not what it taught: how far the estimate was off is kept as a factor.
+
+The estimate is linear in what the texts are made of, so the fold keeps sums of counts: telling the total costs
+the same however many nodes there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
-from everlog.compaction.estimator import counts_of, family_of, tokens_of
+from everlog.compaction.estimator import Counts, counts_of, family_of, tokens_of
 from everlog.session.event import Event
+from everlog.session.jsonvalue import decode_or_text
 from everlog.session.log import Log
 from everlog.session.messagelist import message_of
 from everlog.session.messages import Block, File, Image, Message, Reasoning, Text, ToolCall, ToolResult
 from everlog.session.payloads import AssistantMessage, RequestHeaderEvent, Usage
-from everlog.session.projections.surface import SurfaceProjection, SurfaceState, surface_of
+from everlog.session.projections.surface import SurfaceProjection, advance
 
 MeterState: TypeAlias = "dict[str, Any]"
 
@@ -27,39 +33,67 @@ _PER_IMAGE = 1_200
 _LEAST, _MOST = 0.5, 2.0
 """The factor is kept within these: a provider that counts otherwise altogether must not turn estimates into noise."""
 
+_WIDTH = len(counts_of("")) + 1
+"""Counts of a node: what its texts are made of, and last the tokens of its frame and images."""
+
 
 class Meter:
-    """What the model sees, in tokens, at one seq.
+    """What the model sees, in tokens, at one seq; it stays as it is when the log goes on.
 
     Attributes:
-        nodes: the surface's seqs in order.
-        tokens: the tokens of each, in the same order; the sum of all but `overhead`.
-        overhead: what is not messages: the tools, and what the provider adds.
-        anchored: how many of the leading nodes the provider's own count covers.
+        total: the tokens of the request that would go out now.
+        overhead: those of them that are not messages: the tools.
+        anchored: how many of the leading nodes the provider's own count covers; 0 when all is estimated.
+        factor: by how much the provider counts more than the estimator does.
+        family: the family of tokenizers that is estimated with.
     """
 
-    def __init__(self, nodes: tuple[int, ...], tokens: list[int], overhead: int, anchored: int, total: int) -> None:
-        self.nodes = nodes
-        self.tokens = tokens
-        self.overhead = overhead
-        self.anchored = anchored
-        self._total = total
+    def __init__(self, state: MeterState) -> None:
+        self._nodes: list[int] = state["surface"]["nodes"]
+        self._length = len(self._nodes)
+        self._counts: dict[str, Counts] = state["counts"]
+        self.family: str = state["family"]
+        self.factor: float = state["factor"]
+        self.overhead = round(tokens_of(state["tools"], self.family) * self.factor)
+        anchor = state["anchor"]
+        self.anchored: int = 0 if anchor is None else anchor[0]
+        beyond = self._estimate(state["sums"] if anchor is None else _less(state["sums"], anchor[2]))
+        self.total: int = beyond + (self.overhead if anchor is None else anchor[1])
 
-    @property
-    def total(self) -> int:
-        """Give the tokens of the request that would go out now."""
-        return self._total
+    def _estimate(self, counts: Counts) -> int:
+        return round((tokens_of(counts[:-1], self.family) + counts[-1]) * self.factor)
+
+    @cached_property
+    def nodes(self) -> tuple[int, ...]:
+        """Give the surface's seqs in order."""
+        return tuple(self._nodes[: self._length])
+
+    @cached_property
+    def tokens(self) -> tuple[int, ...]:
+        """Give the estimated tokens of each node, in the same order."""
+        return tuple(self._estimate(self._counts[str(seq)]) for seq in self.nodes)
 
     def of(self, seq: int) -> int:
         """Give the tokens of one node. Raises ValueError when the seq is none."""
         return self.tokens[self.nodes.index(seq)]
 
+    def of_text(self, text: str) -> int:
+        """Give the tokens that a message with this text would have."""
+        return self._estimate([*counts_of(text), _PER_MESSAGE])
+
+    def __repr__(self) -> str:
+        return f"<Meter: {self.total} tokens in {self._length} nodes>"
+
 
 class MeterProjection:
-    """Keeps, for each node, the counts that the estimate is made of, and the last anchor."""
+    """Keeps the counts of each node, their sum, and the last anchor.
+
+    An anchor is `[nodes covered, tokens that the provider counted, sum of the counts of those nodes]`. Lists and
+    tables that a view holds are never changed in place but at their tail.
+    """
 
     name = "tokens"
-    version = 1
+    version = 2
 
     def __init__(self) -> None:
         self._surface = SurfaceProjection()
@@ -69,7 +103,9 @@ class MeterProjection:
         return {
             "surface": self._surface.init(),
             "counts": {},
-            "tools": [0] * 10,
+            "sums": [0] * _WIDTH,
+            "tools": [0] * (_WIDTH - 1),
+            "model": "",
             "family": family_of(""),
             "asked": None,
             "anchor": None,
@@ -79,100 +115,101 @@ class MeterProjection:
     def apply(self, state: MeterState, event: Event) -> None:
         """Take in a node, a header, or what a provider counted."""
         if event.surface_op is not None:
-            self._take_node(state, event)
+            _take_node(state, event)
         if event.type == "request/header":
             _take_header(state, event)
         elif event.type == "request/sent":
-            state["asked"] = [len(state["surface"]["nodes"]), state["surface"]["generation"]]
+            surface = state["surface"]
+            state["asked"] = [len(surface["nodes"]), surface["generation"], state["sums"]]
         elif event.type == "assistant/message":
-            _take_count(state, event)
-
-    def _take_node(self, state: MeterState, event: Event) -> None:
-        surface: SurfaceState = state["surface"]
-        generation, count = surface["generation"], len(surface["nodes"])
-        self._surface.apply(surface, event)
-        state["counts"][str(event.seq)] = _message_counts(message_of(event))
-        if surface["generation"] != generation:
-            state["anchor"] = None
-            if len(surface["nodes"]) <= count:
-                kept = set(map(str, surface["nodes"]))
-                state["counts"] = {seq: counts for seq, counts in state["counts"].items() if seq in kept}
+            _take_usage(state, event)
 
     def view(self, state: MeterState, log: Log) -> Meter:
         """Give the meter."""
-        nodes = surface_of(state["surface"]).nodes
-        family, factor = state["family"], state["factor"]
-        tokens = [round(_tokens(state["counts"][str(seq)], family) * factor) for seq in nodes]
-        overhead = round(tokens_of(state["tools"], family) * factor)
-        anchor = state["anchor"]
-        if anchor is None:
-            return Meter(nodes, tokens, overhead, 0, sum(tokens) + overhead)
-        covered, counted = anchor
-        return Meter(nodes, tokens, overhead, covered, counted + sum(tokens[covered:]))
+        return Meter(state)
+
+
+def _take_node(state: MeterState, event: Event) -> None:
+    surface = state["surface"]
+    generation = surface["generation"]
+    shadowed = advance(surface, event)
+    counts = _message_counts(message_of(event))
+    state["sums"] = _plus(state["sums"], counts)
+    if surface["generation"] == generation:
+        state["counts"][str(event.seq)] = counts
+        return
+    state["anchor"] = None
+    gone = set(map(str, shadowed))
+    for seq in gone:
+        state["sums"] = _less(state["sums"], state["counts"][seq])
+    state["counts"] = {seq: held for seq, held in state["counts"].items() if seq not in gone} | {str(event.seq): counts}
 
 
 def _take_header(state: MeterState, event: Event) -> None:
+    """Another model counts otherwise, and other tools are other tokens: what was counted before says nothing then."""
     data = event.data
     if not isinstance(data, RequestHeaderEvent):
         return
-    config = data.header.config
-    state["family"] = family_of(str(config.get("model", "")) if isinstance(config, dict) else "")
-    tools = bytes(data.header.tools_json).decode() if data.header.tools_json else ""
-    counts = counts_of(tools)
-    if counts != state["tools"]:
-        state["tools"], state["anchor"] = counts, None
+    config = decode_or_text(bytes(data.header.config_json))
+    model = str(config.get("model", "")) if isinstance(config, dict) else ""
+    if model != state["model"]:
+        state.update(model=model, family=family_of(model), anchor=None, factor=1.0)
+    tools = counts_of(bytes(data.header.tools_json).decode("utf-8", "replace") if data.header.tools_json else "")
+    if tools != state["tools"]:
+        state.update(tools=tools, anchor=None)
 
 
-def _take_count(state: MeterState, event: Event) -> None:
-    """Anchor on what the provider counted for the request that this answers, and on the answer itself."""
+def _take_usage(state: MeterState, event: Event) -> None:
+    """Anchor on what the provider counted for the request that this answers."""
     data, asked = event.data, state["asked"]
     state["asked"] = None
     if not isinstance(data, AssistantMessage) or data.usage is None or asked is None:
         return
-    covered, generation = asked
+    covered, generation, sums = asked
     counted = _input(data.usage)
     if counted <= 0 or generation != state["surface"]["generation"]:
         return
-    nodes = state["surface"]["nodes"]
-    family = state["family"]
-    estimated = tokens_of(state["tools"], family)
-    estimated += sum(_tokens(state["counts"][str(seq)], family) for seq in nodes[:covered])
+    estimated = tokens_of(state["tools"], state["family"]) + tokens_of(sums[:-1], state["family"]) + sums[-1]
     state["factor"] = min(_MOST, max(_LEAST, counted / estimated)) if estimated else 1.0
-    state["anchor"] = [covered, counted]
+    state["anchor"] = [covered, counted, sums]
 
 
 def _input(usage: Usage) -> int:
     return usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
 
 
-def _tokens(counts: list[int], family: str) -> float:
-    """Give the estimate of a node: its texts, its frame, and what stands in its last count, which is in tokens."""
-    return tokens_of(counts[:-1], family) + counts[-1]
+def _plus(a: Counts, b: Counts) -> Counts:
+    return [x + y for x, y in zip(a, b, strict=True)]
 
 
-def _message_counts(message: Message | None) -> list[int]:
-    """Give the counts of a message's texts, and last the tokens of its frame and images."""
+def _less(a: Counts, b: Counts) -> Counts:
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def _message_counts(message: Message | None) -> Counts:
     if message is None:
-        return [0] * 11
+        return [0] * _WIDTH
     texts: list[str] = []
-    images = sum(_collect(block, texts) for block in message.content)
+    images = _collect(message.content, texts)
     return [*counts_of("\n".join(texts)), _PER_MESSAGE + images * _PER_IMAGE]
 
 
-def _collect(block: Block, texts: list[str]) -> int:
-    """Add the texts of a block, and give how many images it holds."""
-    match block:
-        case Text() | Reasoning():
-            texts.append(block.text)
-        case ToolCall():
-            texts.append(f"{block.name} {block.arguments}")
-        case ToolResult():
-            return sum(_collect(inner, texts) for inner in block.content)
-        case Image() | File():
-            return 1
-        case _:
-            texts.append(block.to_json().decode())
-    return 0
+def _collect(blocks: Sequence[Block], texts: list[str]) -> int:
+    """Add the texts of blocks, and give how many images they hold."""
+    images = 0
+    for block in blocks:
+        match block:
+            case Text() | Reasoning():
+                texts.append(block.text)
+            case ToolCall():
+                texts.append(f"{block.name} {block.arguments}")
+            case ToolResult():
+                images += _collect(block.content, texts)
+            case Image() | File():
+                images += 1
+            case _:
+                texts.append(block.to_json().decode("utf-8", "replace"))
+    return images
 
 
 PROJECTION = MeterProjection()

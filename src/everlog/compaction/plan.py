@@ -1,55 +1,19 @@
 """What to shorten: pure decisions over the surface and the meter. Nothing here appends.
 
 Cheap first: long old results lose their middle. What is still too much is summarised, from the first node after
-the system prompt up to a cut that never stands between a call and its result, nor before input that has not been
-answered, and leaves the recent past as it is.
+the system prompt up to a cut that never stands between a call and its result, nor takes in what the model has
+not answered yet, and leaves the recent past as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from everlog.compaction.budget import Budget
 from everlog.compaction.meter import Meter
 from everlog.session.log import Log
 from everlog.session.messages import Text, ToolResult
-from everlog.session.payloads import ToolResultEvent
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much the view may hold. All in tokens, but the shares of the window.
-
-    Attributes:
-        window: the capacity of the model.
-        compact_at: the share of the window at which something is shortened.
-        aim_for: the share that pruning tries to come under.
-        keep_recent: the share that stays as it is at the tail.
-        prune_from: a result of more tokens than this may lose its middle.
-        prune_to: what is left of it, head and tail together.
-    """
-
-    window: int
-    compact_at: float = 0.8
-    aim_for: float = 0.6
-    keep_recent: float = 0.25
-    prune_from: int = 1_000
-    prune_to: int = 400
-
-    @property
-    def limit(self) -> int:
-        """Give the number of tokens at which something is shortened."""
-        return int(self.window * self.compact_at)
-
-    @property
-    def aim(self) -> int:
-        """Give the number of tokens that pruning tries to come under."""
-        return int(self.window * self.aim_for)
-
-    @property
-    def recent(self) -> int:
-        """Give the number of tokens that stay at the tail."""
-        return int(self.window * self.keep_recent)
+from everlog.session.payloads import AssistantMessage, ToolResultEvent
 
 
 @dataclass(frozen=True)
@@ -59,11 +23,13 @@ class Prune:
     Attributes:
         seq: its node.
         tokens: what it holds now.
+        left: what it will hold.
         text: what is left of it, with a note of what was cut.
     """
 
     seq: int
     tokens: int
+    left: int
     text: str
 
 
@@ -80,76 +46,79 @@ class Cut:
     tokens: int
 
 
-def prunes(log: Log, meter: Meter, budget: Budget) -> Iterator[Prune]:
-    """Give the old results to shorten, the oldest first, until the aim is met. Recent ones are left alone."""
+def prunes(log: Log, meter: Meter, budget: Budget, recent: int) -> list[Prune]:
+    """Give the results to shorten, the oldest first, until the aim is met; the last `recent` tokens are left alone."""
+    found: list[Prune] = []
     total = meter.total
-    for at in range(_recent_from(meter, budget)):
+    for at in range(recent_from(meter, recent)):
         if total <= budget.aim:
-            return
+            break
         seq, tokens = meter.nodes[at], meter.tokens[at]
         if tokens <= budget.prune_from or log.events[seq].type != "tool/result":
             continue
         text = _shortened(log, seq, tokens, budget.prune_to)
         if text is not None:
-            total -= tokens - budget.prune_to
-            yield Prune(seq, tokens, text)
+            found.append(Prune(seq, tokens, meter.of_text(text), text))
+            total -= tokens - found[-1].left
+    return found
 
 
-def _recent_from(meter: Meter, budget: Budget) -> int:
-    """Give the position at which the recent past begins."""
+def recent_from(meter: Meter, recent: int) -> int:
+    """Give the position from which on the nodes hold no more than `recent` tokens."""
     held = 0
     for at in range(len(meter.nodes) - 1, -1, -1):
         held += meter.tokens[at]
-        if held > budget.recent:
+        if held > recent:
             return at + 1
     return 0
 
 
 def _shortened(log: Log, seq: int, tokens: int, keep: int) -> str | None:
-    """Give the head and the tail of a result's text, with a note between; None when there is no text to cut."""
+    """Give the head and the tail of a result's text, with a note between; None when little would be cut."""
     data = log.events[seq].data
     result = data.message.result if isinstance(data, ToolResultEvent) else None
-    text = _text_of(result) if result is not None else ""
+    if result is None:
+        return None
+    text = "".join(block.text for block in result.content if isinstance(block, Text))
     chars = len(text) * keep // max(tokens, 1)
-    if not text or chars * 2 >= len(text):
+    if chars * 2 >= len(text) and len(result.content) == 1:
         return None
     head, tail = chars * 2 // 3, chars // 3
-    cut = len(text) - head - tail
-    note = f"\n[... {cut:,} characters of this result are left out here; call the tool again to see them ...]\n"
-    return f"{text[:head]}{note}{text[len(text) - tail :]}"
+    return f"{text[:head]}\n{_note(len(text) - head - tail, result)}\n{text[len(text) - tail :]}"
 
 
-def _text_of(result: ToolResult) -> str:
-    return "".join(block.text for block in result.content if isinstance(block, Text))
+def _note(characters: int, result: ToolResult) -> str:
+    others = sum(not isinstance(block, Text) for block in result.content)
+    and_others = f" and {others} images or files" if others else ""
+    return f"[... {characters:,} characters{and_others} of this result are left out; call the tool again for them ...]"
 
 
-def cut(log: Log, meter: Meter, budget: Budget) -> Cut | None:
-    """Give the run of nodes to summarise, or None when there is none that may be."""
+def cut(log: Log, meter: Meter, recent: int) -> Cut | None:
+    """Give the run of nodes to summarise so that about `recent` tokens stay, or None when there is none that may be.
+
+    Of two nodes at least: one would only be replaced by another.
+    """
+    first = _first(log, meter)
+    last = min(recent_from(meter, recent), _unanswered_from(log, meter))
+    for stop in range(last, first + 1, -1):
+        if stop == len(meter.nodes) or log.events[meter.nodes[stop]].type != "tool/result":
+            return Cut(meter.nodes[first:stop], sum(meter.tokens[first:stop]))
+    return None
+
+
+def _first(log: Log, meter: Meter) -> int:
+    """Give the position after the system prompt, and after results without a call, as a foreign log may begin."""
     first = 1 if log.surface.system is not None else 0
-    last = min(_recent_from(meter, budget), _unanswered_from(log, meter))
-    stop = _legal_stop(log, meter, first, last)
-    if stop is None:
-        return None
-    return Cut(meter.nodes[first:stop], sum(meter.tokens[first:stop]))
+    while first < len(meter.nodes) and log.events[meter.nodes[first]].type == "tool/result":
+        first += 1
+    return first
 
 
 def _unanswered_from(log: Log, meter: Meter) -> int:
-    """Give the position after the last answer whose calls all have results: what follows is still to be answered."""
+    """Give the position from which on the model has not answered: input, or its last calls with their results."""
     for at in range(len(meter.nodes) - 1, -1, -1):
-        if log.events[meter.nodes[at]].type in ("assistant/message", "tool/result"):
-            pending = log.ledger.calls
-            if pending.pending and pending.asked_by is not None and pending.asked_by in meter.nodes:
-                return meter.nodes.index(pending.asked_by)
-            return at + 1
+        event = log.events[meter.nodes[at]]
+        if event.type == "assistant/message":
+            asks = isinstance(event.data, AssistantMessage) and bool(event.data.message.calls)
+            return at if asks else at + 1
     return 0
-
-
-def _legal_stop(log: Log, meter: Meter, first: int, last: int) -> int | None:
-    """Give the last position at or before `last` that parts no call from its result; None when nothing is before it.
-
-    Two nodes at least are worth a summary: one would only be replaced by another.
-    """
-    for stop in range(min(last, len(meter.nodes)), first + 1, -1):
-        if stop == len(meter.nodes) or log.events[meter.nodes[stop]].type != "tool/result":
-            return stop
-    return None

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
-from everlog.compaction.estimator import estimate
 from everlog.compaction.plan import Cut, Prune
-from everlog.errors import EverlogError
+from everlog.compaction.seam import CompactionFailed, Occasion, Summary
 from everlog.session.event import Replace
-from everlog.session.jsonvalue import decode
+from everlog.session.jsonvalue import decode, scrub
 from everlog.session.live import Session
 from everlog.session.messages import Message, PluginSource, Text, new_id
 from everlog.session.payloads import (
@@ -24,7 +24,6 @@ from everlog.session.payloads import (
     CompactionStart,
     CompactionSummary,
     Range,
-    Usage,
 )
 from everlog.session.views import json_raw
 
@@ -37,7 +36,7 @@ _INTRODUCTION = (
 )
 
 
-class NoSmaller(EverlogError):
+class NoSmaller(CompactionFailed):
     """A summary that is not smaller than what it stands for.
 
     Attributes:
@@ -45,27 +44,27 @@ class NoSmaller(EverlogError):
         shadowed: what it would stand for.
     """
 
-    def __init__(self, tokens: int, shadowed: int) -> None:
-        super().__init__(f"the summary holds about {tokens} tokens and would stand for {shadowed}; it was not used")
+    code = "SUMMARY_NOT_SMALLER"
+
+    def __init__(self, summary: Summary, tokens: int, shadowed: int) -> None:
+        super().__init__(
+            f"the summary holds about {tokens} tokens and would stand for {shadowed}; it was not used", summary.usage
+        )
         self.tokens = tokens
         self.shadowed = shadowed
 
 
-class Summary:
-    """What a summariser gives.
+@dataclass(frozen=True)
+class Landing:
+    """What is to be replaced, and how a text is measured.
 
     Attributes:
-        text: the summary.
-        provider: who wrote it, `template` without a model.
-        model: which model, or the name of the template.
-        usage: the tokens that it cost, when a model was asked.
+        cut: the nodes to summarise.
+        measure: gives the tokens that a message with a text would have.
     """
 
-    def __init__(self, text: str, provider: str, model: str, usage: Usage | None = None) -> None:
-        self.text = text
-        self.provider = provider
-        self.model = model
-        self.usage = usage
+    cut: Cut
+    measure: Callable[[str], int]
 
 
 def prune(session: Session, what: Prune, compaction_id: str | None = None) -> None:
@@ -78,46 +77,42 @@ def prune(session: Session, what: Prune, compaction_id: str | None = None) -> No
             shadowed_tokens=what.tokens,
         )
     )
-    data: Any = decode(session.events[what.seq].data_json)
+    old = session.events[what.seq]
+    data: Any = decode(old.data_json)
     data["message"]["content"][0]["content"] = [{"type": "text", "text": what.text}]
-    session.append_json("tool/result", data, Replace(what.seq, what.seq), [what.seq])
+    sources = [seq for seq in old.source_event_seqs or () if seq != what.seq]
+    session.append_json("tool/result", data, Replace(what.seq, what.seq), [*sources, what.seq])
 
 
-async def compact(
-    session: Session,
-    cut: Cut,
-    trigger: str,
-    summarise: Callable[[str], Awaitable[Summary]],
-    command: str | None = None,
-) -> None:
-    """Put a summary in the place of a run of nodes.
-
-    `summarise` gets the compaction's id. `command` is the id of the command that asked for it, if one did.
+async def compact(occasion: Occasion, landing: Landing, summarise: Callable[[str], Awaitable[Summary]]) -> None:
+    """Put a summary in the place of a run of nodes. `summarise` gets the compaction's id.
 
     Raises:
         NoSmaller: the summary is not smaller than what it would stand for.
         EverlogError: the summariser failed. In both cases the surface is as it was.
     """
+    session, command = occasion.session, occasion.command
     id = str(uuid.uuid4())
     turn = session.ledger.turns.open_turn
-    start = session.append(CompactionStart(compaction_id=id, turn=turn, trigger=trigger, source_command_id=command))
+    start = session.append(
+        CompactionStart(compaction_id=id, turn=turn, trigger=occasion.trigger, source_command_id=command)
+    )
     try:
-        _land(session, cut, id, start.seq, await summarise(id), command)
+        _land(session, landing, id, start.seq, await summarise(id), command)
     except (Exception, asyncio.CancelledError) as error:
-        reason = {"message": str(error) or type(error).__name__}
-        session.append(
-            CompactionEnd(compaction_id=id, turn=turn, error_json=json_raw(reason), source_command_id=command)
-        )
+        said = json_raw(_told(error))
+        session.append(CompactionEnd(compaction_id=id, turn=turn, error_json=said, source_command_id=command))
         raise
     session.append(CompactionEnd(compaction_id=id, turn=turn, source_command_id=command))
 
 
-def _land(session: Session, cut: Cut, id: str, start: int, summary: Summary, command: str | None) -> None:
+def _land(session: Session, landing: Landing, id: str, start: int, summary: Summary, command: str | None) -> None:
     """Log the summary and put it in the place of the nodes that it stands for."""
+    cut = landing.cut
     text = _INTRODUCTION + summary.text
-    tokens = estimate(text, summary.model)
-    if not summary.text.strip() or tokens >= cut.tokens:
-        raise NoSmaller(tokens, cut.tokens)
+    tokens = landing.measure(text)
+    if tokens >= cut.tokens:
+        raise NoSmaller(summary, tokens, cut.tokens)
     first, last = cut.nodes[0], cut.nodes[-1]
     logged = session.append(
         CompactionSummary(
@@ -135,3 +130,13 @@ def _land(session: Session, cut: Cut, id: str, start: int, summary: Summary, com
     source = PluginSource(plugin=PLUGIN, form=FORM, compaction_id=id)
     checkpoint = Message(id=new_id(), role="user", content=(Text(text=text),), source=source)
     session.append(checkpoint, Replace(first, last), [start, logged.seq, *cut.nodes])
+
+
+def _told(error: BaseException) -> dict[str, Any]:
+    """Give what the log keeps of why a compaction ended without a landing; the tokens that it cost as well."""
+    if isinstance(error, asyncio.CancelledError):
+        return {"message": "cancelled", "code": "CANCELLED"}
+    message = scrub(str(error)) or type(error).__name__
+    told: dict[str, Any] = {"message": message, "code": getattr(error, "code", "COMPACTION_FAILED")}
+    usage = getattr(error, "usage", None)
+    return told if usage is None else {**told, "usage": usage.value()}

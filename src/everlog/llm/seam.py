@@ -17,6 +17,7 @@ from everlog.llm.assembler import Assembler
 from everlog.llm.catalogue import ModelFacts, Provider
 from everlog.llm.failure import ModelFailure
 from everlog.llm.models import Models, ProviderUnavailable, UnknownModel
+from everlog.llm.side import Aside, SideAnswer, SideRequests
 from everlog.session.jsonvalue import JSONObject
 from everlog.session.payloads import RequestHeader
 from everlog.session.records import Delta
@@ -26,6 +27,7 @@ from everlog.session.views import json_raw
 __all__ = [
     "RETRY",
     "Adapter",
+    "Aside",
     "Assembler",
     "BlobReader",
     "Encoder",
@@ -35,6 +37,8 @@ __all__ = [
     "ProviderUnavailable",
     "Retry",
     "Route",
+    "SideAnswer",
+    "SideRequests",
     "UnknownModel",
     "WireProtocol",
 ]

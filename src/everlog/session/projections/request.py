@@ -118,7 +118,7 @@ class SideRequest:
     @property
     def request(self) -> Request:
         """Give the neutral request: the surface, unless it stands on nothing, and then its own messages."""
-        own = _own_messages(self.sent)
+        own = own_messages(self.sent)
         if self.sent.prefix != "surface":
             return Request(self.header, own)
         return Request(self.header, [*self._past.messages(self.seq), *own])
@@ -127,7 +127,7 @@ class SideRequest:
         return f"<SideRequest {self.id} at {self.seq}>"
 
 
-def _own_messages(sent: RequestSide) -> list[Message]:
+def own_messages(sent: RequestSide) -> list[Message]:
     """Give the messages that follow the prefix, with their own bytes; what is no message is left out."""
     try:
         found = _raw_list.decode(memoryview(sent.messages_json)) if sent.messages_json else []

@@ -2,7 +2,7 @@
 
 The usage records of an attempt's stream count; where there are none, the usage that its message or its
 failure carries. Cache reads and writes are kept apart from input that was processed anew. The requests of
-compactions count in the whole and in no step.
+compactions and titles count in the whole and in no step; also those that came to nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,17 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from everlog.session.event import Event
+from everlog.session.jsonvalue import decode_or_text
 from everlog.session.log import Log
-from everlog.session.payloads import AssistantAttempt, AssistantChunk, AssistantMessage, CompactionSummary, Usage
+from everlog.session.payloads import (
+    AssistantAttempt,
+    AssistantChunk,
+    AssistantMessage,
+    CompactionEnd,
+    CompactionSummary,
+    SessionTitle,
+    Usage,
+)
 from everlog.session.records import deltas_of
 from everlog.session.signs import Sign, nothing_running, sign_of
 
@@ -58,7 +67,7 @@ class UsageProjection:
     """One row `[turn, step, attempt, counts]` for each attempt that reported tokens."""
 
     name = "usage"
-    version = 1
+    version = 2
 
     def init(self) -> UsageState:
         """Give the state before any token."""
@@ -66,11 +75,10 @@ class UsageProjection:
 
     def apply(self, state: UsageState, event: Event) -> None:
         """Take in the usage that an event reports."""
-        if event.type == "compaction/summary":
-            if isinstance(event.data, CompactionSummary) and event.data.usage is not None:
-                counts = _counts(event.data.usage)
-                state["side"] = _sum([state["side"], counts])
-                state["total"] = _sum([state["total"], counts])
+        if event.type in _SIDE:
+            counts = _side_counts(event)
+            state["side"] = _sum([state["side"], counts])
+            state["total"] = _sum([state["total"], counts])
             return
         sign = sign_of(state["running"], event)
         if sign is None:
@@ -85,6 +93,21 @@ class UsageProjection:
     def view(self, state: UsageState, log: Log) -> Spent:
         """Give the sums."""
         return Spent(state)
+
+
+_SIDE = frozenset({"compaction/summary", "compaction/end", "session/title"})
+
+
+def _side_counts(event: Event) -> list[int]:
+    """Give what a side request cost: a summary, one that did not land, or a title."""
+    match event.data:
+        case CompactionSummary(usage=Usage() as usage):
+            return _counts(usage)
+        case CompactionEnd(error_json=told) | SessionTitle(source_json=told) if told:
+            said = decode_or_text(bytes(told))
+            told_usage = said.get("usage") if isinstance(said, dict) else None
+            return [_count(told_usage.get(name)) for name in _NAMES] if isinstance(told_usage, dict) else _none()
+    return _none()
 
 
 def _found(event: Event, sign: Sign, recorded: bool) -> tuple[dict[str, Any] | None, bool]:
