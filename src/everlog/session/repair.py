@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from everlog.session.event import Event, SurfaceOp
+from everlog.session.jsonvalue import decode_or_text
 from everlog.session.log import Log
 from everlog.session.messages import Message, ModelSource, model_source, tool_message
 from everlog.session.payloads import (
@@ -132,7 +133,7 @@ def _partial_answer(log: Log) -> Iterator[Draft]:
 
 def _source(log: Log) -> ModelSource:
     header = log.request_header()
-    config = header.config if header is not None else None
+    config = decode_or_text(bytes(header.config_json)) if header is not None else None
     found = config if isinstance(config, dict) else {}
     return model_source(str(found.get("provider", "unknown")), str(found.get("model", "unknown")))
 
