@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from tests.interop.dsh.samples import answer, call, chunk, closed, file, opened, result, turn_end, user
+from tests.interop.dsh.test_fuzz import foreign
 from tests.interop.dsh.vectors import cases, load, names, recording, rows, session_bytes
 from tests.session.stories import Story, plain_turn
 
@@ -21,11 +23,11 @@ from everlog.session import FormatUnsupported, Session
 def test_a_log_of_the_vectors_comes_back(name: str, tmp_path: Path) -> None:
     path = tmp_path / "back.jsonl"
     dsh.write(recording(name), path)
-    given, back = session_bytes(name), path.read_bytes()
-    assert json.loads(given.partition(b"\n")[0]) == json.loads(back.partition(b"\n")[0])
+    theirs_file, back = session_bytes(name), path.read_bytes()
+    assert json.loads(theirs_file.partition(b"\n")[0]) == json.loads(back.partition(b"\n")[0])
     migrated = set(load(f"expected/{name}")["migrated"])
-    assert len(rows(given)) == len(rows(back))
-    for theirs, ours in zip(rows(given), rows(back), strict=True):
+    assert len(rows(theirs_file)) == len(rows(back))
+    for theirs, ours in zip(rows(theirs_file), rows(back), strict=True):
         assert theirs["seq"] in migrated or theirs == ours
     assert [to_json(event) for event in dsh.read(back).events] == [to_json(event) for event in recording(name).events]
 
@@ -84,6 +86,20 @@ def test_a_single_event_comes_back_as_it_was(row: Any, tmp_path: Path) -> None:
     data = file(opened(row))
     dsh.write(dsh.read(data), tmp_path / "back.jsonl")
     assert rows((tmp_path / "back.jsonl").read_bytes()) == rows(data)
+
+
+@settings(max_examples=100, suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.lists(foreign(), max_size=12))
+def test_whatever_can_be_read_comes_back_in_its_present_form(given_rows: list[Any]) -> None:
+    data = file(given_rows)
+    try:
+        log = dsh.read(data)
+    except EverlogError:
+        return
+    with TemporaryDirectory() as folder:
+        dsh.write(log, Path(folder) / "back.jsonl")
+        back = (Path(folder) / "back.jsonl").read_bytes()
+    assert rows(back) == admitted(accepted(data))
 
 
 def test_replaces_come_back_with_their_own_names(tmp_path: Path) -> None:

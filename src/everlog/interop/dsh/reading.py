@@ -20,7 +20,7 @@ from everlog.session.event import Event, read_event
 from everlog.session.vocabulary import CORE
 
 
-def read(path_or_bytes: str | PathLike[str] | bytes) -> DshRecording:
+def read(path_or_bytes: str | PathLike[str] | bytes | bytearray | memoryview) -> DshRecording:
     """Read a session of DeepSeek Harness, version 0, 2, 3 or 4, plain or as Zstandard frames.
 
     Each event keeps its seq; a packed row becomes one chunk event per delta. A torn tail is left out, and
@@ -33,7 +33,10 @@ def read(path_or_bytes: str | PathLike[str] | bytes) -> DshRecording:
         FormatUnsupported: the version is not read, or an event of an unknown type may not be skipped.
         CompressionUnavailable: the file is compressed and `zstandard` is not installed.
     """
-    data = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(path_or_bytes).read_bytes()
+    if isinstance(path_or_bytes, bytes | bytearray | memoryview):
+        data = bytes(path_or_bytes)
+    else:
+        data = Path(path_or_bytes).read_bytes()
     file = contents(data)
     prefix = accepted(file.text)
     rows = admitted(prefix)
