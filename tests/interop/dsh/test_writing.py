@@ -8,13 +8,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.interop.dsh.samples import answer, call, chunk, closed, file, opened, result, turn_end, user
 from tests.interop.dsh.test_fuzz import foreign
 from tests.interop.dsh.vectors import cases, load, names, recording, rows, session_bytes
 from tests.session.stories import Story, plain_turn
 
 from everlog import to_json
+from everlog.errors import EverlogError
 from everlog.interop import dsh
+from everlog.interop.dsh.admission import admitted
+from everlog.interop.dsh.prefix import accepted
 from everlog.interop.importing import imported
 from everlog.session import FormatUnsupported, Session
 
