@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from everlog.session import Event
+from everlog.session import Event, Log
+from everlog.session.projection import names
 from everlog.session.projections.inbox import Inbox
 from everlog.session.projections.request import AttemptRequest, Requests, SideRequest
 from everlog.session.projections.stream import Stream
@@ -48,3 +49,14 @@ def plain(view: Any) -> Any:
         case Sequence() | set() | frozenset():
             return [plain(item) for item in view]
     raise TypeError(type(view))
+
+
+def own(log: Log) -> tuple[Any, ...]:
+    """All that a log holds."""
+    events = [event.to_json() for event in log.events]
+    return events, log.surface.nodes, log.surface.generation, log.ledger.to_bytes()
+
+
+def everything(log: Log) -> tuple[Any, ...]:
+    """All that a log holds and all that can be read from it."""
+    return own(log), {name: plain(log.project(name)) for name in names()}

@@ -12,11 +12,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.session import reference
 from tests.session.candidates import candidates
 from tests.session.logs import Walk, chooser
-from tests.session.plain import plain
+from tests.session.plain import everything, own
 from tests.session.stories import Story
 
 from everlog.session import AppendRefused, Event, ForkRefused, Log, Recording, Replace, Session, read_event
-from everlog.session.projection import names
 from everlog.session.reloading import reload
 from everlog.session.repair import closers, interrupted_message, running_chunks
 from everlog.session.rules import check
@@ -38,17 +37,6 @@ NEEDED = {
 MOVES = st.integers(0, 2**16)
 BACK = st.integers(0, 8) | st.integers(0, 60)
 """How many events before the end; mostly few, so that sessions grow."""
-
-
-def own(log: Log) -> tuple[Any, ...]:
-    """All that a log holds."""
-    events = [event.to_json() for event in log.events]
-    return events, log.surface.nodes, log.surface.generation, log.ledger.to_bytes()
-
-
-def everything(log: Log) -> tuple[Any, ...]:
-    """All that a log holds and all that can be read from it."""
-    return own(log), {name: plain(log.project(name)) for name in names()}
 
 
 def from_bytes(log: Log, count: int | None = None) -> list[Event]:
