@@ -143,9 +143,11 @@ class Pen:
         self._answer()
 
     def _write_all(self) -> None:
-        blobs = self._writer.store_blobs()
         waits = bool(self._waiters)
+        blobs = False
         while self._take():
+            # A blob is put before the event that names it is appended: those of this batch are all here now.
+            blobs = self._writer.store_blobs() or blobs
             batch = self._batch
             if batch is not None and batch.data:
                 if waits and not self._queue:
@@ -156,6 +158,7 @@ class Pen:
                 self._stored = End(batch.next_seq, batch.head)
             self._batch = None
             self._save()
+        blobs = self._writer.store_blobs() or blobs
         if waits and (blobs or self._durable < self._stored.next_seq):
             self._lease.sync()
             self._durable = self._stored.next_seq

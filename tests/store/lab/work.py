@@ -1,0 +1,167 @@
+"""What the children of the lab do: things with a store, which are the same each time for the same seed."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from typing import Any
+
+from tests.session.logs import Walk
+from tests.session.stories import Story
+
+from everlog import Session, open_store
+from everlog.store import Store
+from everlog.store.durable import DurableSession
+from everlog.store.errors import WriteFailed
+
+Promise = Callable[[str, int], None]
+"""Called right after a promise was given: that a thing is done, up to an event."""
+
+STEPS = 60
+WINDOW = 0.002
+
+
+def clock() -> Callable[[], int]:
+    """Give the clock of every session of the lab."""
+    return itertools.count(1_000, 7).__next__
+
+
+def header_of(id: str) -> dict[str, Any]:
+    """Give the header of a session of the lab."""
+    return {"id": id, "createdAt": 1_000, "cwd": "/lab"}
+
+
+def blob_of(id: str, step: int) -> bytes:
+    """Give the blob that is put at a step."""
+    return f"blob {step} of {id} ".encode() * 50
+
+
+def puts_blob(step: int) -> bool:
+    """Tell whether one is put there."""
+    return step % 9 == 4
+
+
+def take_step(walk: Walk, id: str, step: int) -> None:
+    """Append what comes next."""
+    walk.go()
+    if puts_blob(step):
+        name = sha256(blob_of(id, step)).hexdigest()
+        walk.session.append_json("lab/blob", {"blob": name}, ignorable=True)
+
+
+def expected(id: str, seed: int, steps: int = STEPS) -> list[bytes]:
+    """Give the bytes of every event that a session of the lab would ever hold, in order."""
+    session = Session.create(header_of(id), clock=clock())
+    walk = Walk(Story(session), random.Random(seed).randrange)
+    for step in range(steps):
+        take_step(walk, id, step)
+    return [event.to_json() for event in session.events]
+
+
+async def live(url: str, id: str, seed: int, promise: Promise, steps: int = STEPS) -> None:
+    """Run a session: append, flush now and then, keep checkpoints, put blobs, and close it."""
+    manners = random.Random(seed + 1)
+    async with open_store(url, window=WINDOW) as store:
+        session = await store.create(header_of(id), clock=clock())
+        walk = Walk(Story(session), random.Random(seed).randrange)
+        for step in range(steps):
+            if puts_blob(step):
+                session.blobs.put(blob_of(id, step))
+            take_step(walk, id, step)
+            match manners.randrange(6):
+                case 0 | 1:
+                    await until_flushed(session)
+                    promise("flush", session.next_seq)
+                case 2:
+                    await asyncio.sleep(0.001)
+                case 3:
+                    session.keep_checkpoint()
+                case _:
+                    pass
+        await until_flushed(session)
+        promise("flush", session.next_seq)
+        await session.close()
+        promise("closed", session.next_seq)
+
+
+async def until_flushed(session: DurableSession) -> None:
+    """Flush, and wait when that fails, as the loop does."""
+    try:
+        await session.flush()
+    except WriteFailed:
+        async with asyncio.timeout(5):
+            await session.when_durable()
+
+
+async def made(store: Store, id: str, seed: int, steps: int = STEPS) -> None:
+    """Make a whole session."""
+    async with await store.create(header_of(id), clock=clock()) as session:
+        walk = Walk(Story(session), random.Random(seed).randrange)
+        for step in range(steps):
+            if puts_blob(step):
+                session.blobs.put(blob_of(id, step))
+            take_step(walk, id, step)
+
+
+async def prepare(url: str, id: str, seed: int) -> None:
+    """Make the session that the other works begin with."""
+    async with open_store(url, window=WINDOW) as store:
+        await made(store, id, seed)
+
+
+async def copy(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Copy a session here from a store of its own making."""
+    async with open_store("memory:") as source, open_store(url) as target:
+        await made(source, id, seed)
+        await source.copy(id, target)
+        promise("copied", len(expected(id, seed)))
+
+
+async def fork(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Fork a session that is there, and go on in the fork."""
+    async with open_store(url) as store:
+        async with await store.fork(id, open_turn="close") as child:
+            child.append_json("lab/done", {}, ignorable=True)
+        promise("forked", child.next_seq)
+
+
+async def salvage(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Salvage a session that is there."""
+    async with open_store(url) as store:
+        report = await store.salvage(id)
+        promise("salvaged", report.kept)
+
+
+async def collect(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Collect blobs that nothing names."""
+    async with open_store(url) as store:
+        for step in range(20):
+            store.blobs.put(f"forgotten {step}".encode())
+        async with await store.create() as session:
+            await session.flush()
+        await store.drop_blobs(await store.unnamed_blobs(young_ms=-1_000))
+        promise("collected", 0)
+
+
+async def throw_away(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Put a session into the trash and back, purge a fork of it, and fork it again."""
+    async with open_store(url) as store:
+        child = await store.fork(id, open_turn="close")
+        await child.close()
+        await store.delete(id)
+        await store.restore(id)
+        await store.purge(child.id)
+        promise("purged", 0)
+
+
+WORKS: dict[str, Callable[[str, str, int, Promise], Awaitable[None]]] = {
+    "live": live,
+    "copy": copy,
+    "fork": fork,
+    "salvage": salvage,
+    "collect": collect,
+    "throw_away": throw_away,
+}
