@@ -8,9 +8,9 @@ it again, and the bodies are compared byte for byte: with what the adapter took,
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,13 +21,15 @@ from everlog.agent.factory import LoopFactory
 from everlog.agent.live import LiveAgent
 from everlog.agent.seam import Outgoing, SideOutgoing
 from everlog.agent.side import Try
-from everlog.llm.seam import Encoder
+from everlog.llm.media import media_of
+from everlog.llm.seam import BlobReader, Encoder
 from everlog.llm.wire import check_wire
 from everlog.session import Recording, read_event, read_header
 from everlog.session.log import Log
 from everlog.session.payloads import RequestSent, RequestSide
 from everlog.session.records import Delta
-from everlog.store import SessionNotFound, open_store
+from everlog.session.request import Request
+from everlog.store import DurableSession, SessionNotFound, open_store
 
 Key = tuple[int, int, int] | str
 """An attempt, or the id of a side request."""
@@ -41,6 +43,7 @@ class Seen:
     log: Log
     url: str
     bodies: dict[Key, bytes] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
     over_http: list[bytes] = field(default_factory=list)
 
 
@@ -68,24 +71,26 @@ class Witness:
         async def send(attempt: Attempt, outgoing: Outgoing) -> AsyncIterator[Delta]:
             stream = await sent(attempt, outgoing)
             key = attempt.turn, attempt.step, attempt.number
-            witness.note(attempt._session, key, attempt._route.adapter, attempt._body)
+            witness.note(attempt._session, key, attempt._route.adapter, attempt._body, attempt._request)
             return stream
 
         async def ask(side: Try, outgoing: SideOutgoing) -> AsyncIterator[Delta]:
             stream = await asked(side, outgoing)
-            witness.note(side._aside.session, side._id, side._aside.route.adapter, side._body)
+            witness.note(side._aside.session, side._id, side._aside.route.adapter, side._body, side._request)
             return stream
 
         patch.setattr(LoopFactory, "_make", make)
         patch.setattr(Attempt, "_send", send)
         patch.setattr(Try, "_send", ask)
 
-    def note(self, session: object, key: Key, adapter: Encoder, body: bytes) -> None:
+    def note(self, session: object, key: Key, adapter: Encoder, body: bytes, request: Request) -> None:
         """Take note of a body that goes out. A session that no agent runs is another test's matter."""
         self.encoders[adapter.name] = adapter
         seen = self._of.get(id(session))
         if seen is not None:
             seen.bodies[key] = body
+            if seen.url.startswith("memory:") and isinstance(session, DurableSession):
+                seen.blobs |= _blobs_of(request, session.blobs)
             if adapter.name not in _WITHOUT_HTTP:
                 seen.over_http.append(body)
 
@@ -98,9 +103,9 @@ class Witness:
             assert sorted(received) == sorted(sent), "what the server received is not what the logs rebuild"
 
     def _compare(self, id: str, seen: Seen) -> None:
-        log = _in_a_thread(lambda: _stored(id, seen))
+        log = _in_a_thread(_stored(id, seen))
         found = {}
-        for check in check_wire(log, self.encoders.get):
+        for check in check_wire(log, self.encoders.get, Held(seen.blobs)):
             if check.sent.adapter not in self.encoders:
                 continue
             assert check.matches, f"session {id}: {check.difference}"
@@ -114,12 +119,33 @@ def _key(sent: RequestSent | RequestSide) -> Key:
     return sent.id if isinstance(sent, RequestSide) else (sent.turn, sent.step, sent.attempt)
 
 
+class Held:
+    """Blobs that were read back."""
+
+    def __init__(self, blobs: dict[str, bytes]) -> None:
+        self._blobs = blobs
+
+    def get(self, blob: str) -> bytes:
+        return self._blobs[blob]
+
+
+def _blobs_of(request: Request | None, blobs: BlobReader) -> dict[str, bytes]:
+    found = {}
+    for medium in media_of(request.messages if request else ()):
+        with suppress(LookupError):
+            found[medium.blob] = blobs.get(medium.blob)
+    return found
+
+
 async def _stored(id: str, seen: Seen) -> Log:
-    """Read a log back from its store, or from the bytes of its events where the store is gone."""
+    """Read a log and its blobs back from its store, or from the bytes of its events where the store is gone."""
     if not seen.url.startswith("memory:"):
         try:
             async with open_store(seen.url) as store, await store.open(id, "read") as log:
-                return _again(log)
+                read = _again(log)
+                for found in read.project("request").values():
+                    seen.blobs |= _blobs_of(found.request, log.blobs)
+                return read
         except SessionNotFound:
             pass  # the test deleted it
     return _again(seen.log)
@@ -130,13 +156,10 @@ def _again(log: Log) -> Recording:
     return Recording(header, [read_event(event.to_json()) for event in log.events])
 
 
-def _in_a_thread(work: Callable[[], Any]) -> Any:
+def _in_a_thread(work: Coroutine[Any, Any, Log]) -> Log:
     """Run a coroutine on an event loop of its own, beside the one that the tests have."""
-    answer: list[Any] = []
-    thread = threading.Thread(target=lambda: answer.append(asyncio.run(work())))
-    thread.start()
-    thread.join()
-    return answer[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 @contextmanager

@@ -171,6 +171,7 @@ async def test_an_agent_that_cannot_be_made_durable_can_be_ended_again(store: st
             with pytest.raises(WriteFailed):
                 await agent.dispose()
             assert harness.agents.list() == []
+        await until(lambda: agent.trouble is None)  # the store catches up by itself
         await agent.dispose()
         async with await harness.agents.resume(agent.id) as again:
             assert len(again.session.project("inbox")) == 1

@@ -12,7 +12,9 @@ from tests.peers.aimock import Aimock
 from everlog.harness import Harness
 from everlog.kernel import Config
 from everlog.llm.script import scripted
+from everlog.session.messages import Image, Text, user_message
 from everlog.session.rules import check
+from everlog.store.seam import DurableSession
 
 MODEL = "lab/some-model"
 
@@ -103,3 +105,15 @@ async def test_a_session_goes_on_with_another_model_and_another_provider(aimock:
             await again.when_idle()
             assert said(again.session)[-1] == "assistant: bye"
             assert payloads(again.session, "request/header")[-1].reason == "change"
+
+
+async def test_an_image_goes_out_with_its_content_and_is_rebuilt_from_its_blob(aimock: Aimock, tmp_path: Path) -> None:
+    aimock.answer({"content": "A dot."})
+    async with Harness(configured(aimock), f"sqlite://{tmp_path}/sessions.db") as harness:
+        agent = await harness.agents.create(MODEL)
+        assert isinstance(agent.session, DurableSession)
+        picture = agent.session.blobs.put(b"\x89PNG not really")
+        agent.followup(user_message([Text(text="What is it?"), Image(blob=picture, media_type="image/png")]))
+        await agent.when_idle()
+        assert said(agent.session)[-1] == "assistant: A dot."
+        assert b"data:image/png;base64," in aimock.bodies[0]

@@ -6,6 +6,7 @@ from everlog.agent import inbox
 from everlog.agent.seam import InputRefused
 from everlog.session import Session
 from everlog.session.messages import File, Image, Message, Text, UserSource, system_message, user_message
+from everlog.store import open_store
 
 
 @pytest.fixture
@@ -53,8 +54,8 @@ def test_clearing_takes_out_both_queues_by_one_event_each(session: Session) -> N
         ("", "empty"),
         (user_message([]), "empty"),
         (system_message("You are a cat."), "role user"),
-        (user_message([Text(text="see"), Image(blob="00", media_type="image/png")]), "image or a file"),
-        (user_message([File(blob="00", name="a.txt", media_type="text/plain")]), "image or a file"),
+        (user_message([Text(text="see"), Image(blob="00", media_type="image/png")]), "does not hold"),
+        (user_message([File(blob="00", name="a.txt", media_type="text/plain")]), "does not hold"),
     ],
 )
 def test_what_could_never_be_sent_is_refused_and_changes_nothing(
@@ -80,3 +81,12 @@ def test_a_message_keeps_its_id_and_unknown_keys(session: Session) -> None:
     given = Message(id="mine", role="user", content=(Text(text="hi"),), source=UserSource())
     assert inbox.put(session, given, "next-turn", wakes=True).id == "mine"
     assert inbox.pending(session).next_turn[0].message == given
+
+
+async def test_an_image_is_taken_when_the_store_holds_its_content() -> None:
+    async with open_store("memory:") as store, await store.create() as session:
+        held = session.blobs.put(b"a picture")
+        inbox.put(session, user_message([Image(blob=held, media_type="image/png")]), "next-turn", wakes=True)
+        with pytest.raises(InputRefused, match="put it there first"):
+            inbox.put(session, user_message([Image(blob="00", media_type="image/png")]), "next-turn", wakes=True)
+        assert len(inbox.pending(session)) == 1

@@ -9,7 +9,7 @@ from tests.agent.stage import MODEL, call, payloads, said, stage, told, types
 from everlog.agent.factory import ModelNeeded
 from everlog.llm.script import Answer, script_route
 from everlog.session.live import Session
-from everlog.session.messages import Image, Message, ToolCall, model_source, tool_message, user_message
+from everlog.session.messages import Message, ToolCall, model_source, tool_message, user_message
 from everlog.session.payloads import (
     ApprovalAsked,
     AssistantMessage,
@@ -214,15 +214,3 @@ async def test_a_call_that_waited_for_approval_is_closed_as_not_started_and_the_
         await again.when_idle()
         assert "it had no effect" in said(again.session)[2]
         assert said(again.session)[-1] == "assistant: fine"
-
-
-async def test_an_image_in_the_log_is_refused_with_a_clear_error(store: str) -> None:
-    async with open_store(store) as opened, await opened.create({"id": "s"}) as log:
-        log.append(user_message([Image(blob="00", media_type="image/png")]), "append")
-    async with stage(["never"], store=store) as harness, await harness.agents.resume("s", model=MODEL) as again:
-        again.followup("What is on it?")
-        await again.when_idle()
-        [end] = payloads(again.session, "turn/end")
-        assert end.reason.error.code == "BLOBS_UNSUPPORTED"
-        assert "messages[1].content[0] is an image or a file" in end.reason.error.message
-        assert "assistant/message" not in types(again.session)

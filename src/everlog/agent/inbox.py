@@ -16,6 +16,7 @@ from everlog.session.live import Session
 from everlog.session.messages import File, Image, Message, user_message
 from everlog.session.payloads import InboxItem, InboxSpliced
 from everlog.session.projections.inbox import Inbox, Pending
+from everlog.store.seam import DurableSession
 
 Target: TypeAlias = Literal["next-turn", "next-step"]
 Outcome: TypeAlias = Literal["removed", "replaced", "cleared", "rejected"]
@@ -34,7 +35,7 @@ def put(session: Session, message: Message | str, target: Target, wakes: bool) -
     """
     found = user_message(scrub(message)) if isinstance(message, str) else message
     waiting = pending(session)
-    _refuse_unfit(found, waiting)
+    _refuse_unfit(session, found, waiting)
     queue = waiting.next_turn if target == "next-turn" else waiting.next_step
     item = InboxItem(message=found, wakes=wakes)
     session.append(InboxSpliced(target=target, start=len(queue), inserted=(item,)))
@@ -61,12 +62,26 @@ def _splice_out(session: Session, first: Pending, count: int, outcome: Outcome) 
     session.append(InboxSpliced(target=first.target, start=first.position, removed_count=count, outcome=outcome))
 
 
-def _refuse_unfit(message: Message, waiting: Inbox) -> None:
+def _refuse_unfit(session: Session, message: Message, waiting: Inbox) -> None:
     if message.role != "user":
         raise InputRefused(f"an input is a message with role user, not {message.role}")
     if not any(getattr(block, "text", True) for block in message.content):
         raise InputRefused("an input must say something; this one is empty")
     if message.id in waiting:
         raise InputRefused(f"an input with the id {message.id} is pending already; give this one another")
-    if any(isinstance(block, Image | File) for block in message.content):
-        raise InputRefused("an input cannot hold an image or a file yet; name the file's path instead")
+    for block in message.content:
+        if isinstance(block, Image | File) and not _is_kept(session, block.blob):
+            raise InputRefused(
+                f"an input names the blob {block.blob}, which its store does not hold; put it there first"
+            )
+
+
+def _is_kept(session: Session, blob: str) -> bool:
+    """Tell whether the content of an image or a file is where requests will look for it."""
+    if not isinstance(session, DurableSession):
+        return False
+    try:
+        session.blobs.get(blob)
+    except LookupError:
+        return False
+    return True
