@@ -151,7 +151,7 @@ class Log:
                 self._messages.rewritten()
             else:
                 self._messages.joined.append(event.seq)
-        self._ledger.apply(event, data, surface.generation)
+        self._ledger.apply(event, data, surface._generation)
         if event.seq >= self._next_snapshot:
             self._keep_snapshot(event.seq)
 

@@ -33,18 +33,14 @@ class Rewrite(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Surface:
-    """The surface of one log. Read it through `nodes`, `generation` and `at`; only the log changes it.
-
-    Attributes:
-        generation: how many times the surface was rewritten other than at its tail.
-    """
+    """The surface of one log. Read it through `nodes`, `generation` and `at`; only the log changes it."""
 
     def __init__(
         self, nodes: Sequence[int] = (), generation: int = 0, system: int | None = None, since: int = 0
     ) -> None:
         """Begin with these nodes; `since` is the seq before which earlier surfaces are not known."""
         self._nodes = list(nodes)
-        self.generation = generation
+        self._generation = generation
         self._system = system
         self._since = since
         self._rewrites: list[Rewrite] = []
@@ -59,6 +55,11 @@ class Surface:
         return self._frozen
 
     @property
+    def generation(self) -> int:
+        """Give how many times the surface was rewritten other than at its tail."""
+        return self._generation
+
+    @property
     def system(self) -> int | None:
         """Give the node of the system prompt, which stands at position 0, or None."""
         return self._system
@@ -69,9 +70,9 @@ class Surface:
         return self._since
 
     @property
-    def rewrites(self) -> Sequence[Rewrite]:
+    def rewrites(self) -> tuple[Rewrite, ...]:
         """Give the changes other than at the tail, in order."""
-        return self._rewrites
+        return tuple(self._rewrites)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -137,7 +138,7 @@ class Surface:
     def _rewrite(self, seq: int, start: int, stop: int) -> None:
         shadowed = tuple(self._nodes[start:stop])
         self._nodes[start:stop] = [seq]
-        self.generation += 1
+        self._generation += 1
         self._rewrites.append(Rewrite(seq, start, shadowed, len(self._nodes)))
 
     def at(self, seq: int) -> Surface:
@@ -165,7 +166,7 @@ class Surface:
         for change in reversed(undone):
             if change.seq == system:
                 system = change.shadowed[0] if change.shadowed else None
-        earlier = Surface(generation=self.generation - len(undone), system=system, since=self._since)
+        earlier = Surface(generation=self._generation - len(undone), system=system, since=self._since)
         earlier._nodes = nodes
         earlier._rewrites = self._rewrites[:kept]
         earlier._length_at_start = self._length_at_start
