@@ -36,6 +36,9 @@ def aimock(aimock_server: Aimock) -> Aimock:
 @pytest.fixture(autouse=True)
 def every_request_is_rebuilt(request: pytest.FixtureRequest) -> Iterator[Witness]:
     """After each test that had an agent: derive every request from the stored log, and compare what was sent."""
+    if request.node.get_closest_marker("rebuilds_itself"):
+        yield Witness()
+        return
     server = request.getfixturevalue("aimock") if "aimock" in request.fixturenames else None
     with witnessed((lambda: server.bodies) if server else None) as witness:
         yield witness

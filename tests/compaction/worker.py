@@ -74,6 +74,7 @@ class Worker:
     asked: int = 0
     summaries: int = 0
     overflows: int = 0
+    counted: dict[tuple[str, int], int] = field(default_factory=dict)
     name: str = "worker"
     version: str = "1"
 
@@ -88,7 +89,7 @@ class Worker:
         """Answer, or refuse."""
         if (why := why_invalid(request.messages)) is not None:
             raise ModelFailure(why, BAD_REQUEST, status=400)
-        size = sum(count_tokens(message.to_json()) for message in request.messages)
+        size = sum(self._tokens(message) for message in request.messages)
         if size > self.window:
             self.overflows += 1
             raise ModelFailure(f"{size} tokens are more than {self.window}", CONTEXT_OVERFLOW, status=400)
@@ -100,6 +101,14 @@ class Worker:
         if self.counts:
             yield deltas.usage(Usage(input_tokens=size, output_tokens=20))
         yield deltas.finish(deltas.STOP)
+
+    def _tokens(self, message: Message) -> int:
+        """Count a message once; a pruned one has the id of the whole one and another length."""
+        data = message.to_json()
+        key = message.id, len(data)
+        if key not in self.counted:
+            self.counted[key] = count_tokens(data)
+        return self.counted[key]
 
     def _answer(self, request: Request) -> Iterable[Delta]:
         if is_summary_request(request):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 _SECRET_NAME = re.compile(
     r"(^|_)(API_?KEY|APIKEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET|SECRETS|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|DSN)"
@@ -16,6 +17,7 @@ MIN_LENGTH = 8
 """Shorter values are not looked for in texts: they would be found where no secret is."""
 
 
+@lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Tell by its name whether an environment variable holds a secret."""
     return name not in _HARMLESS and _SECRET_NAME.search(name) is not None
@@ -23,9 +25,10 @@ def is_secret(name: str) -> bool:
 
 def secrets_of(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Give the variables that hold secrets: by a telling name, or by the value of one that has such a name."""
-    told = {name: value for name, value in environ.items() if is_secret(name) and value}
+    held = dict(environ.items())  # the system's environment decodes each value at each look
+    told = {name: value for name, value in held.items() if is_secret(name) and value}
     values = {value for value in told.values() if len(value) >= MIN_LENGTH}
-    return told | {name: value for name, value in environ.items() if value in values}
+    return told | {name: value for name, value in held.items() if value in values}
 
 
 def without_secrets(environ: Mapping[str, str] = os.environ, keep: Collection[str] = ()) -> dict[str, str]:
