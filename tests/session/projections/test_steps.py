@@ -69,7 +69,7 @@ def test_a_call_that_was_not_allowed_is_refused(outcome: str) -> None:
 
 def test_a_call_that_a_policy_refused_without_asking_is_refused() -> None:
     story = begun()
-    story.answer(calls=["a"]), story.call("a"), story.result("a", code="TOOL_REFUSED")
+    story.answer(calls=["a"]), story.call("a"), story.result("a", code="PERMISSION_DENIED")
     assert steps(story.session)[0].calls[0].outcome == "refused"
 
 

@@ -37,10 +37,10 @@ def test_without_records_the_message_counts() -> None:
     assert spent(story.session).total == Usage(input_tokens=10, output_tokens=4)
 
 
-def test_a_later_record_of_an_attempt_overrides_what_it_names() -> None:
+def test_of_the_records_of_an_attempt_the_last_counts() -> None:
     story = begun()
-    story.chunk(records=[record(inputTokens=10, outputTokens=1)])
-    story.chunk(records=[record(outputTokens=5)])
+    story.chunk(records=[record(inputTokens=10, outputTokens=1), record(inputTokens=10, outputTokens=3)])
+    story.chunk(records=[record(inputTokens=10, outputTokens=5)])
     assert spent(story.session).total == Usage(input_tokens=10, output_tokens=5)
 
 

@@ -34,7 +34,7 @@ _OUTCOMES: dict[str, Outcome] = {
     # What a probe found out: it took effect, though its result is lost; or it did not.
     "TOOL_OUTCOME_CONFIRMED": "answered",
     "TOOL_OUTCOME_ABSENT": "not started",
-    "TOOL_REFUSED": "refused",
+    "PERMISSION_DENIED": "refused",
 }
 
 

@@ -85,9 +85,9 @@ class UsageProjection:
             return
         if sign.first:
             state["recorded"] = False
-        found, recorded = _found(event, sign, state["recorded"])
-        if found is not None:
-            _put(state, sign, found)
+        reported, recorded = _found(event, sign, state["recorded"])
+        if reported is not None:
+            _put(state, sign, reported)
             state["recorded"] = recorded
 
     def view(self, state: UsageState, log: Log) -> Spent:
@@ -110,33 +110,33 @@ def _side_counts(event: Event) -> list[int]:
     return _none()
 
 
-def _found(event: Event, sign: Sign, recorded: bool) -> tuple[dict[str, Any] | None, bool]:
-    """Give the usage that an event reports as a stored object, and whether a record of the stream did."""
+def _found(event: Event, sign: Sign, recorded: bool) -> tuple[list[int] | None, bool]:
+    """Give the counts that an event reports, or None, and whether a record of the stream did."""
     data = sign.data
     if isinstance(data, AssistantChunk):
-        return _recorded(event) if b'"usage"' in memoryview(data.records_json).tobytes() else None, True
+        return _recorded(event) if b'"usage"' in bytes(data.records_json) else None, True
     if recorded or not isinstance(data, AssistantMessage | AssistantAttempt):
         return None, recorded
     streamed = _recorded(event) if data.stream_json else None
     if streamed is None and data.usage is not None:
-        return dict(zip(_NAMES, _counts(data.usage), strict=True)), False
+        return _counts(data.usage), False
     return streamed, True
 
 
-def _recorded(event: Event) -> dict[str, Any] | None:
-    """Give what the usage records of an event say; a later one overrides what it names."""
-    found: dict[str, Any] = {}
+def _recorded(event: Event) -> list[int] | None:
+    """Give the counts of the last usage record of an event; None when it has none."""
+    found = None
     for delta in deltas_of(event):
-        if delta.kind == "usage" and delta.record is not None and isinstance(delta.record.get("usage"), dict):
-            found |= delta.record["usage"]
-    return found or None
+        usage = delta.record.get("usage") if delta.kind == "usage" and delta.record is not None else None
+        if isinstance(usage, dict):
+            found = [_count(usage.get(name)) for name in _NAMES]
+    return found
 
 
-def _put(state: UsageState, sign: Sign, found: dict[str, Any]) -> None:
-    """Put the usage of an attempt in the place of what it reported before."""
+def _put(state: UsageState, sign: Sign, counts: list[int]) -> None:
+    """Put what an attempt reports in the place of what it reported before."""
     key, rows = list(sign[:3]), state["rows"]
     before = rows.pop()[3] if rows and rows[-1][:3] == key and not sign.first else _none()
-    counts = [_count(found[name]) if name in found else old for name, old in zip(_NAMES, before, strict=True)]
     rows.append([*key, counts])
     state["total"] = [a + b - c for a, b, c in zip(state["total"], counts, before, strict=True)]
 
