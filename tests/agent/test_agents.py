@@ -7,6 +7,7 @@ import pytest
 from tests.agent.stage import MODEL, endings, payloads, said, stage, told, types, until
 
 from everlog.agent.seam import Agent, AgentEnded, AgentNotFound, Agents, NoLoop
+from everlog.errors import EverlogError
 from everlog.harness import Harness, HarnessIncomplete
 from everlog.kernel import Config, Context, plugin
 from everlog.llm.seam import UnknownModel
@@ -128,6 +129,24 @@ async def test_unloading_the_loop_ends_its_agents_one_after_the_other() -> None:
         for agent in agents:
             async with await harness.store.open(agent.id, "write") as session:
                 assert not session.ledger.turns.is_open
+
+
+async def test_an_agent_that_is_set_up_while_its_loop_goes_is_not_published() -> None:
+    async with stage(["a"]) as harness:
+        gate = asyncio.Event()
+
+        async def wait(agent: Agent) -> None:
+            await gate.wait()
+
+        registry = harness.agents
+        making = asyncio.create_task(registry.create(MODEL, set_up=wait))
+        await asyncio.sleep(0.05)
+        await harness.kernel.unload("loop")
+        gate.set()
+        with pytest.raises(EverlogError):
+            await making
+        assert registry.list() == []
+        assert await ids(harness) == []
 
 
 async def test_the_loop_comes_back_with_what_it_requires() -> None:

@@ -226,6 +226,25 @@ async def test_a_budget_ends_the_turn_and_says_so(limits: str, which: str, value
         assert (end.reason.kind, end.reason.which, end.reason.limit) == ("limit", which, value)
 
 
+async def test_a_turn_whose_time_is_over_ends_at_once_and_the_queue_goes_on() -> None:
+    answers = [[{"text": "I think "}, {"pause": 60_000}], "b"]
+    async with stage(answers, config="[plugin.limits]\ntime = 1\n") as harness:
+        agent = await told(harness, "one", "two")
+        [end, _] = payloads(agent.session, "turn/end")
+        assert (end.reason.kind, end.reason.which, end.reason.limit) == ("limit", "time", 1)
+        assert said(agent.session) == ["user: one", "assistant: I think ", "user: two", "assistant: b"]
+
+
+async def test_a_turn_that_has_cost_enough_ends() -> None:
+    answers = [[call("poke"), {"usage": {"inputTokens": 1000, "outputTokens": 100}}]] * 9
+    prices = '[model."script/it"]\nprice = {input = 1000, output = 10000}\n[plugin.limits]\ncost = 4\n'
+    async with stage(answers, [poke], config=prices) as harness:
+        agent = await told(harness, "go")
+        [end] = payloads(agent.session, "turn/end")
+        assert (end.reason.which, end.reason.limit) == ("cost", 4)
+        assert len(payloads(agent.session, "step/start")) == 2
+
+
 async def test_what_a_pre_step_hook_leaves_out_is_rejected_and_what_it_rewrites_keeps_its_id() -> None:
     async def edit(next: Callable[[Proposal], Awaitable[Enter | Reject]], proposal: Proposal) -> Enter | Reject:
         kept = [m for m in proposal.messages if "secret" not in m.text]
@@ -306,6 +325,16 @@ async def test_a_hook_may_look_at_every_request() -> None:
     async with stage([call("poke"), "done"], [poke], [listening(DISPATCH, look)]) as harness:
         await told(harness, "go")
         assert seen == [(1, 1, 1, 2), (1, 2, 1, 4)]
+
+
+async def test_an_answer_that_is_none_rejects_no_input() -> None:
+    async def nothing(next: Callable[[Proposal], Awaitable[Enter | Reject]], proposal: Proposal) -> None:
+        return None
+
+    async with stage(["a"], plugins=[listening(PRE_STEP, nothing)]) as harness:
+        agent = await told(harness, "go")
+        assert endings(agent.session) == ["error"]
+        assert len(agent.session.project("inbox")) == 1
 
 
 async def test_a_broken_hook_ends_nothing() -> None:

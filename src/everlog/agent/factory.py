@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from everlog.agent.boundary import Boundary
 from everlog.agent.live import LiveAgent
-from everlog.agent.seam import AgentFactory, Agents, OwnedAgent, SetUp
+from everlog.agent.seam import AgentFactory, Agents, NoLoop, OwnedAgent, SetUp
 from everlog.agent.step import folder_of
 from everlog.errors import EverlogError
 from everlog.kernel import Context, Scope, plugin
@@ -44,9 +44,11 @@ class LoopFactory(AgentFactory):
         self._tools = ctx[Tools]
         self._prompt = ctx[Prompt]
         self._made: list[LiveAgent] = []
+        self._closed = False
 
     async def close(self) -> None:
         """End the agents that still live, in the order in which they were made."""
+        self._closed = True
         for agent in tuple(self._made):
             try:
                 await agent.dispose()
@@ -103,6 +105,8 @@ class LoopFactory(AgentFactory):
         return agent
 
     def _publish(self, agent: LiveAgent) -> Callable[[], None]:
+        if self._closed:  # the loop was unloaded while the agent was set up
+            raise NoLoop
         unpublish = self._agents.publish(agent)
         self._made.append(agent)
 

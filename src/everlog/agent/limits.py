@@ -1,19 +1,23 @@
 """Budgets of a turn: how many steps, tokens and seconds it may take, and how often it may repeat itself.
 
-Each is off, or generous, unless the configuration says otherwise. A turn that has had enough ends between two
-steps, with a reason that says which budget it was.
+Each is off, or generous, unless the configuration says otherwise. A turn that has had enough ends with a reason
+that says which budget it was: between two steps, or, when its time is over, at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from itertools import islice, takewhile
 
 import msgspec
 
-from everlog.agent.seam import BUDGET, Limit, Progress
+from everlog.agent.seam import BUDGET, PRE_STEP, Agent, Enter, Limit, Progress, Proposal, Reject
 from everlog.kernel import Context, plugin
+from everlog.llm.seam import Models
+from everlog.session.messages import ModelSource
 from everlog.session.payloads import AssistantMessage, Usage
+from everlog.session.projections.usage import Spent
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,21 +26,21 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         steps: how many steps.
         tokens: how many tokens, input and output of all its requests together.
-        time: how many seconds.
+        time: how many seconds; when they are over the turn ends at once, whatever it does.
+        cost: how much money, in the currency of the configured prices; models without a price cost nothing.
         repeated_call: how many steps in a row may ask for exactly the same calls.
     """
 
     steps: int | None = 500
     tokens: int | None = None
     time: float | None = None
+    cost: float | None = None
     repeated_call: int | None = 12
 
     async def met(self, progress: Progress) -> Limit | None:
         """Give the first limit that a turn has met, or None."""
         if self.steps and progress.steps >= self.steps:
             return Limit("steps", self.steps)
-        if self.time and progress.elapsed >= self.time:
-            return Limit("time", self.time)
         if self.tokens and _tokens(progress) >= self.tokens:
             return Limit("tokens", self.tokens)
         if self.repeated_call and _repeats(progress, self.repeated_call):
@@ -71,8 +75,68 @@ def _asked(answer: AssistantMessage) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in answer.message.calls]
 
 
-@plugin()
+class TimeLimit:
+    """Ends a turn in the middle of whatever it does, when its time is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    async def watch(self, next: Callable[[Proposal], Awaitable[Enter | Reject]], proposal: Proposal) -> Enter | Reject:
+        """Set the clock when a turn begins."""
+        if proposal.step == 1:
+            asyncio.get_running_loop().call_later(self._seconds, self._stop, proposal.agent, proposal.turn)
+        return await next(proposal)
+
+    def _stop(self, agent: Agent, turn: int) -> None:
+        if agent.session.ledger.turns.open_turn == turn:
+            agent.stop(Limit("time", self._seconds))
+
+
+class CostLimit:
+    """Ends a turn that has cost enough."""
+
+    def __init__(self, cost: float, models: Models) -> None:
+        self._cost = cost
+        self._models = models
+
+    async def met(self, progress: Progress) -> Limit | None:
+        """Give the limit when the turn has met it."""
+        spent: Spent = progress.agent.session.project("usage")
+        models = _models_of(progress)
+        used = (
+            self._price(models.get(step, progress.agent.model), usage)
+            for (turn, step), usage in spent.steps.items()
+            if turn == progress.turn
+        )
+        return Limit("cost", self._cost) if sum(used) >= self._cost else None
+
+    def _price(self, model: str, usage: Usage) -> float:
+        provider, _, name = model.partition("/")
+        price = self._models.catalogue.facts(provider, name).price
+        if price is None:
+            return 0.0
+        million = (
+            usage.input_tokens * price.input
+            + usage.output_tokens * price.output
+            + usage.cache_read_tokens * price.cache_read
+            + usage.cache_write_tokens * price.cache_write
+        )
+        return million / 1_000_000
+
+
+def _models_of(progress: Progress) -> dict[int, str]:
+    """Give the model that answered each step of the turn, as `provider/model`."""
+    sources = ((answer.step, answer.message.source) for answer in _answers(progress))
+    return {step: f"{source.provider}/{source.model}" for step, source in sources if isinstance(source, ModelSource)}
+
+
+@plugin(requires=(Models,))
 async def limits(ctx: Context) -> AsyncIterator[None]:
-    """Ends turns that take too many steps, tokens or seconds, or that repeat themselves."""
-    ctx.on(BUDGET, ctx.settings(Limits).met)
+    """Ends turns that take too many steps, tokens, seconds or too much money, or that repeat themselves."""
+    settings = ctx.settings(Limits)
+    ctx.on(BUDGET, settings.met)
+    if settings.cost:
+        ctx.on(BUDGET, CostLimit(settings.cost, ctx[Models]).met)
+    if settings.time:
+        ctx.on(PRE_STEP, TimeLimit(settings.time).watch)
     yield

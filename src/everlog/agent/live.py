@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable
 
 from everlog.agent import inbox
-from everlog.agent.loop import take_turn
-from everlog.agent.seam import TROUBLE, AbortKind, AgentEnded, OwnedAgent
+from everlog.agent.loop import limit_reason, take_turn
+from everlog.agent.seam import TROUBLE, AbortKind, AgentEnded, Limit, OwnedAgent
 from everlog.agent.step import Stepper
 from everlog.compaction.seam import CompactionFailed, Compactor, Relief
 from everlog.kernel import Scope
@@ -114,6 +114,12 @@ class LiveAgent(OwnedAgent):
         if self._task is not None:
             said = {"kind": kind} if reason is None else {"kind": kind, "reason": reason}
             self._abort = self._abort or Reason(kind="aborted", reason_json=json_raw(said))
+            self._task.cancel()
+
+    def stop(self, limit: Limit) -> None:
+        """End the running turn because of a limit."""
+        if self._task is not None and self._session.ledger.turns.is_open:
+            self._abort = self._abort or limit_reason(limit)
             self._task.cancel()
 
     async def compact(self, focus: str | None = None) -> Relief:

@@ -76,7 +76,7 @@ class Turn:
         for step in count(1):
             limit = await self._limit(step - 1) if step > 1 else None
             if limit is not None:
-                return Reason(kind="limit", which=limit.which, value_json=json_raw(limit.value))
+                return limit_reason(limit)
             offer = self._stepper.offer()
             entering = await self._stepper.propose(self._number, step, offer)
             if isinstance(entering, Reject):
@@ -122,6 +122,11 @@ class Turn:
 
     def _steered(self) -> bool:
         return any(input.wakes for input in inbox.pending(self._session).next_step)
+
+
+def limit_reason(limit: Limit) -> Reason:
+    """Give the reason of a turn that has had enough."""
+    return Reason(kind="limit", which=limit.which, value_json=json_raw(limit.value))
 
 
 def _blocked(by: Reject) -> Reason:

@@ -119,6 +119,10 @@ class Agent(ABC):
         """
 
     @abstractmethod
+    def stop(self, limit: Limit) -> None:
+        """End the running turn at once because it has had enough, as `limit`. Input that is pending goes on waking."""
+
+    @abstractmethod
     def wake(self) -> None:
         """Begin a turn with the input that is pending, if there is any."""
 

@@ -84,6 +84,8 @@ class Stepper:
         messages = tuple(input.message for input in proposed)
         proposal = Proposal(self._agent, turn, step, messages, offer.system, offer.tools)
         decision = await PRE_STEP.around(self._agent.scope, _enter_all, proposal)
+        if not isinstance(decision, Enter | Reject):
+            raise TypeError(f"a pre-step listener answers Enter or Reject, not {decision!r}")
         entering = decision.messages if isinstance(decision, Enter) else ()
         kept = {message.id for message in entering}
         inbox.take_out(self._session, (input.id for input in proposed if input.id not in kept), "rejected")
