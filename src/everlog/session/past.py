@@ -20,8 +20,10 @@ class Past:
         self._whole: Surface | None = None
 
     def surface(self, seq: int) -> Surface:
-        """Give the surface as it was after the event `seq`."""
+        """Give the surface as it was after the event `seq`; to be read only."""
         surface = self._whole or self._log.surface
+        if surface.stood_at(seq):
+            return surface
         if surface.since > 0:
             surface = self._whole = self._folded()
         return surface.at(seq)
