@@ -55,6 +55,6 @@ def _in_turn(commands: list[list[str]], environment: dict[str, str]) -> list[flo
     for _ in range(ROUNDS):
         for command, times in zip(commands, taken, strict=True):
             start = time.perf_counter()
-            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(command, env=environment, capture_output=True, check=True)
             times.append(time.perf_counter() - start)
     return [statistics.median(times) for times in taken]

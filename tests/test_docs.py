@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import everlog.kernel
-from everlog.cli.main import COMMANDS
+from everlog.cli.table import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -15,7 +15,7 @@ import pytest
 import everlog
 
 LINES = (
-    {"errors"},  # the one base class
+    {"errors", "lazily"},  # the one base class, and how faces hand out names
     {"kernel"},
     {"session"},
     {"store"},

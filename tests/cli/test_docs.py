@@ -8,7 +8,7 @@ import click
 import pytest
 
 from everlog.cli.exits import EXIT_CODES
-from everlog.cli.main import COMMANDS
+from everlog.cli.table import COMMANDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 SECTIONS = {

@@ -6,9 +6,12 @@ from importlib import import_module
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from everlog.cli.exits import EXIT_CODES
-from everlog.cli.main import COMMANDS, run
+from everlog.cli.group import cli
+from everlog.cli.main import run
+from everlog.cli.table import COMMANDS, OPTIONS, overview
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -27,14 +30,29 @@ def test_help_lists_every_command_and_exit_code_and_imports_no_command() -> None
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for word in [*COMMANDS, *map(str, EXIT_CODES)]:
         assert word in done.stdout
-    assert set(done.stderr.split()) <= {
+    assert set(done.stderr.split()) == {
         "everlog.cli",
         "everlog.cli.exits",
-        "everlog.cli.faults",
         "everlog.cli.main",
-        "everlog.cli.plain",
-        "everlog.errors",
+        "everlog.cli.table",
     }
+
+
+def test_help_fits_a_terminal_of_80_columns() -> None:
+    assert max(map(len, overview().splitlines())) <= 80
+
+
+def test_click_gives_the_same_help_and_the_same_options() -> None:
+    assert CliRunner().invoke(cli, ["--debug", "--help"]).output.rstrip() == overview()
+    context = click.Context(cli)
+    told = [", ".join(sorted(param.opts, key=len)) for param in cli.get_params(context)]
+    assert told == list(OPTIONS)
+
+
+def test_a_list_of_sessions_needs_neither_an_event_loop_nor_the_rules_of_a_log() -> None:
+    code = "import sys, everlog.cli.sessions; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) & {"asyncio", "everlog.session.live", "everlog.kernel.kernel", "rich"} == set()
 
 
 @pytest.mark.parametrize("arguments", [["no-such-command"], ["--no-such-option"]])

@@ -24,7 +24,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's configuration folder."""
     folder = tmp_path / "user"
     folder.mkdir()
-    monkeypatch.setattr("everlog.kernel.config.user_config_path", lambda *args, **kwargs: folder)
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *args, **kwargs: folder)
     return folder
 
 

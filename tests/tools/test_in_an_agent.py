@@ -201,7 +201,7 @@ def hostile(folder: Path) -> Path:
 async def test_a_hostile_repository(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = hostile(workspace)
     monkeypatch.setenv("EVIL_API_KEY", "sk-the-key-itself")
-    monkeypatch.setattr("everlog.kernel.config.user_config_path", lambda *a, **k: tmp_path / "none")
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *a, **k: tmp_path / "none")
     looks = [
         use("glob", pattern="**"),
         use("grep", pattern="."),

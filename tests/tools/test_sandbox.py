@@ -88,6 +88,6 @@ async def test_without_bubblewrap_nothing_runs_unconfined_instead(
 def test_what_a_project_brings_can_turn_the_sandbox_on_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("everlog.kernel.config.user_config_path", lambda *a, **k: tmp_path / "none")
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *a, **k: tmp_path / "none")
     (tmp_path / "everlog.toml").write_text("[sandbox]\nenabled = true\nnetwork = true\nwrite = ['/']\n")
     assert sandbox_settings(Config.load(tmp_path, {})) == SandboxSettings(enabled=True)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, assert_type
 
 from everlog.kernel import Context, Emit, Kernel, Parallel, Registry, Scope, Serial, Waterfall, plugin
-from everlog.kernel.plugin import Plugin
+from everlog.kernel.plugins import Plugin
 
 
 class Tools:

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from everlog.cli.faults import UsageFault
 from everlog.cli.settings import store_url
 from everlog.errors import EverlogError
-from everlog.store import open_store
 from everlog.store.seam import SessionNotFound, Store, StoredRecording, Summary
+from everlog.store.store import open_store
 
 _PAGE = 1000
 

@@ -1,17 +1,21 @@
-"""`everlog sessions`: which sessions there are."""
+"""`everlog sessions`: which sessions there are.
+
+It asks the backend itself: a list needs no event loop, no writer, and none of the rules of a log.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from contextlib import closing
 
 import click
 
-from everlog.cli.opened import stored
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import short_time, write_json, write_table
 from everlog.cli.plain import one_line
-from everlog.store.seam import Hit, Summary
+from everlog.cli.settings import store_url
+from everlog.store.backend import Hit, Summary
+from everlog.store.urls import opener_of
 
 _HEADS = ("SESSION", "USED", "EVENTS", "STATE", "WHAT IT IS ABOUT")
 _ID_LENGTH = 8
@@ -27,23 +31,21 @@ _ABOUT_LENGTH = 72
 @store_option
 def command(limit: int, after: str | None, search: str | None, trash: bool, as_json: bool, store: str | None) -> None:
     """List the sessions, those used last first."""
+    url = store_url(store)
+    with closing(opener_of(url)(url)) as backend:
+        if search is not None:
+            hits = backend.search(search, limit)
+            (_write if as_json else _tell_hits)(hits)
+            return
+        page = backend.list(limit, after, trash)
+    if as_json:
+        _write(page)
+    else:
+        _tell(page, limit)
 
-    async def work() -> None:
-        async with stored(store) as opened:
-            if search is not None:
-                hits = await opened.search(search, limit=limit)
-                if as_json:
-                    write_json(list(hits))
-                else:
-                    _tell_hits(hits)
-                return
-            page = await opened.list(limit=limit, after=after, trashed=trash)
-            if as_json:
-                write_json(list(page))
-            else:
-                _tell(page, limit)
 
-    asyncio.run(work())
+def _write(found: Sequence[Hit] | Sequence[Summary]) -> None:
+    write_json(list(found))
 
 
 def _tell(page: Sequence[Summary], limit: int) -> None:

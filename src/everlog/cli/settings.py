@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from everlog.kernel.config import Config
+if TYPE_CHECKING:  # whoever names a store need not wait for a configuration
+    from everlog.kernel.config import Config
 
 
 class Defaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,6 +26,8 @@ class Defaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def load_config(folder: Path | None = None) -> Config:
     """Read the configuration for a folder, the current one unless another is given. Raises ConfigError."""
+    from everlog.kernel.config import Config
+
     return Config.load(folder or Path.cwd())
 
 

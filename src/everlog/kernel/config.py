@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import msgspec
-from platformdirs import user_config_path
 
 from everlog.kernel.errors import ConfigError
 from everlog.kernel.toml import Table, TomlFile
@@ -20,6 +19,8 @@ FILE_NAME = "everlog.toml"
 
 def user_config_file() -> Path:
     """Where the user's own file stands, whether there is one or not."""
+    from platformdirs import user_config_path  # takes longer than all else here, and a named file makes it needless
+
     return user_config_path("everlog", appauthor=False) / FILE_NAME
 
 

@@ -12,7 +12,7 @@ from everlog.kernel.config import Config
 from everlog.kernel.errors import PluginInvalid
 from everlog.kernel.kernel import Kernel
 from everlog.kernel.life import Life, Status
-from everlog.kernel.plugin import Plugin
+from everlog.kernel.plugins import Plugin
 from everlog.kernel.states import PluginState, reason_of, state_of
 
 GROUP = "everlog.plugins"

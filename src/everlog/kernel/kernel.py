@@ -14,7 +14,7 @@ from everlog.kernel.config import Config
 from everlog.kernel.context import Context
 from everlog.kernel.errors import PluginInvalid, ServiceMissing
 from everlog.kernel.life import Life, Start, Status, Stop, missing, next_step
-from everlog.kernel.plugin import Plugin
+from everlog.kernel.plugins import Plugin
 from everlog.kernel.scope import Scope
 from everlog.kernel.states import PluginState, reason_of, state_of, why_missing
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from everlog.kernel.plugin import Plugin
+from everlog.kernel.plugins import Plugin
 
 
 class Status(StrEnum):

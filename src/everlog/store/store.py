@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from threading import get_ident
 from types import TracebackType
@@ -32,6 +32,7 @@ from everlog.store.pen import Pen
 from everlog.store.recorded import StoredRecording
 from everlog.store.salvaging import Salvage, salvaged
 from everlog.store.upkeep import YOUNG_MS, unnamed_blobs
+from everlog.store.urls import default_url, opener_of
 from everlog.store.verifying import Progress, Verified, verify
 from everlog.store.writer import WINDOW, StoreBlobs, Writer
 
@@ -385,3 +386,23 @@ def _demand_sound(id: str, loaded: Loaded) -> None:
     if loaded.violations:
         first = loaded.violations[0]
         raise SessionCorrupt(id, first.seq, str(first))
+
+
+@asynccontextmanager
+async def open_store(
+    url: str | None = None, *, vocabulary: Vocabulary = CORE, window: float = WINDOW
+) -> AsyncIterator[Store]:
+    """Open a store for the time of an `async with`; the default one when `url` is None.
+
+    `memory:`, `memory:NAME`, `sqlite:///path/file.db`, `jsonl:///path/folder`, or what a plugin added. A path
+    after `scheme:///` is absolute; after `scheme:` it may be relative, or begin with `~`. `vocabulary` is what
+    sessions are opened with, `window` how long events gather before they are written, in seconds.
+
+    Raises:
+        StoreError: the URL names no store, or it cannot be opened.
+        FormatUnsupported: the store is of a later version.
+    """
+    target = url or default_url()
+    backend = opener_of(target)(target)
+    async with Store(backend, vocabulary, window) as store:
+        yield store

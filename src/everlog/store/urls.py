@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import cast
 from urllib.parse import unquote
 
-import platformdirs
-
-from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import Opener
 from everlog.store.errors import StoreError
-from everlog.store.store import Store
-from everlog.store.writer import WINDOW
 
 _BUILT_IN = {
     "memory": "everlog.store.memory",
@@ -29,28 +22,10 @@ _added: dict[str, Opener] = {}
 
 def default_url() -> str:
     """Give the URL of the store in the user's data folder."""
+    import platformdirs  # takes longer than everything else here, and is seldom needed
+
     folder = Path(platformdirs.user_data_dir("everlog", appauthor=False))
     return f"sqlite://{(folder / 'sessions.db').as_posix()}"
-
-
-@asynccontextmanager
-async def open_store(
-    url: str | None = None, *, vocabulary: Vocabulary = CORE, window: float = WINDOW
-) -> AsyncIterator[Store]:
-    """Open a store for the time of an `async with`; the default one when `url` is None.
-
-    `memory:`, `memory:NAME`, `sqlite:///path/file.db`, `jsonl:///path/folder`, or what a plugin added. A path
-    after `scheme:///` is absolute; after `scheme:` it may be relative, or begin with `~`. `vocabulary` is what
-    sessions are opened with, `window` how long events gather before they are written, in seconds.
-
-    Raises:
-        StoreError: the URL names no store, or it cannot be opened.
-        FormatUnsupported: the store is of a later version.
-    """
-    target = url or default_url()
-    backend = opener_of(target)(target)
-    async with Store(backend, vocabulary, window) as store:
-        yield store
 
 
 def add_scheme(scheme: str, opener: Opener) -> Callable[[], None]:
@@ -76,6 +51,8 @@ def opener_of(url: str) -> Opener:
         return _added[scheme]
     if scheme in _BUILT_IN:
         return cast(Opener, import_module(_BUILT_IN[scheme]).open_backend)
+    from importlib.metadata import entry_points  # costs more than opening a store, and is seldom needed
+
     for entry in entry_points(group="everlog.stores", name=scheme):
         return cast(Opener, entry.load())
     known = ", ".join(sorted({*_BUILT_IN, *_added}))

@@ -258,7 +258,7 @@ async def test_the_mode_can_be_set_for_one_agent_and_taken_back(workspace: Path)
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "user"
     folder.mkdir()
-    monkeypatch.setattr("everlog.kernel.config.user_config_path", lambda *a, **k: folder)
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *a, **k: folder)
     return folder / "everlog.toml"
 
 

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from everlog.session.header import Header, now_ms
 from everlog.store.backend import End, Hit, StoredBlob, Summary, Torn
-from everlog.store.catalog import listing, search
+from everlog.store.catalog import listing
 from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import START, is_sound
 from everlog.store.errors import BatchRefused, BlobMissing, SessionBusy, SessionExists, SessionNotFound
@@ -159,6 +159,8 @@ class SqliteBackend:
 
     def search(self, text: str, limit: int) -> Sequence[Hit]:
         """Give where all words of a text stand."""
+        from everlog.store.catalog import search  # reads events, which a list of sessions shall not wait for
+
         with self._connections.borrow() as connection:
             return search.find(connection, text, limit, self.reader)
 
