@@ -7,6 +7,7 @@ log derives is compared with the events' own bytes: each message once, when it i
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import cast
 
@@ -130,7 +131,11 @@ class Boundary:
 
 
 def _is(theirs: Sequence[Message], mine: Messages) -> bool:
-    return isinstance(theirs, Messages) and theirs.grows_from(mine) and len(theirs) == len(mine)
+    """Tell whether these are the very messages, in the same list or in a copy of it; messages are immutable."""
+    if len(theirs) != len(mine):
+        return False
+    same_list = isinstance(theirs, Messages) and theirs.grows_from(mine)
+    return same_list or all(map(operator.is_, theirs, mine))
 
 
 def _difference_of_messages(mine: Sequence[Message], theirs: Sequence[Message]) -> str | None:
