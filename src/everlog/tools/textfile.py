@@ -17,7 +17,8 @@ _MARKS = (  # longest first: the mark of UTF-32-LE begins with that of UTF-16-LE
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_COOKIE = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
+_COOKIE_BYTES = 1_000
 _SNIFF = 64_000
 
 
@@ -38,8 +39,14 @@ class TextFile:
     guessed: bool = False
 
     def encode(self, text: str) -> bytes:
-        """Give another text as bytes of the same encoding and mark. Raises UnicodeEncodeError."""
-        return self.mark + text.encode(self.encoding)
+        """Give another text as bytes of the same encoding and mark, or of the one that it declares instead.
+
+        Raises UnicodeEncodeError.
+        """
+        encoding = self.encoding
+        if not self.mark and (declared := _declared_encoding(text)) not in (None, _declared_encoding(self.text)):
+            encoding = declared or encoding
+        return self.mark + text.encode(encoding)
 
     @property
     def label(self) -> str:
@@ -56,7 +63,8 @@ def read_text(data: bytes) -> TextFile | None:
             return _decoded(data[len(mark) :], encoding, mark)
     if b"\0" in data[:_SNIFF]:
         return None
-    return _decoded(data, "utf-8") or _declared(data) or _guessed(data)
+    declared = _declared_encoding(data[:_COOKIE_BYTES].decode("latin-1"))
+    return (_decoded(data, declared) if declared else None) or _decoded(data, "utf-8") or _guessed(data)
 
 
 def _decoded(data: bytes, encoding: str, mark: bytes = b"", guessed: bool = False) -> TextFile | None:
@@ -68,11 +76,14 @@ def _decoded(data: bytes, encoding: str, mark: bytes = b"", guessed: bool = Fals
     return TextFile(text, encoding, mark, guessed) if exact else None
 
 
-def _declared(data: bytes) -> TextFile | None:
-    """Decode by the coding line that a source file may hold among its first two lines."""
-    for line in data.split(b"\n", 2)[:2]:
+def _declared_encoding(text: str) -> str | None:
+    """Give the encoding that a coding line among the first two lines of a source file names, if it is one."""
+    for line in text[:_COOKIE_BYTES].split("\n", 2)[:2]:
         if found := _COOKIE.match(line):
-            return _decoded(data, found[1].decode("ascii"))
+            try:
+                return codecs.lookup(found[1]).name
+            except LookupError:
+                return None
     return None
 
 

@@ -164,6 +164,9 @@ async def test_edit_replaces_all_when_asked(shop: Workshop, workspace: Path) -> 
         ("é1\n".encode("utf-16-be"), "1", "2", None),
         (b"\xfe\xff" + "é1\n".encode("utf-16-be"), "1", "2", b"\xfe\xff" + "é2\n".encode("utf-16-be")),
         ("# coding: latin-1\né7\n".encode("latin-1"), "7\n", "ß2\n", "# coding: latin-1\néß2\n".encode("latin-1")),
+        (b"# coding: latin-1\nx\n", "x", "\xe9", b"# coding: latin-1\n\xe9\n"),
+        (b"# coding: latin-1\n\xe9\n", "latin-1", "utf-8", b"# coding: utf-8\n\xc3\xa9\n"),
+        (b"# coding: nonsense\nx\n", "x", "\xe9", b"# coding: nonsense\n\xc3\xa9\n"),
         (b"", "", "new\n", b"new\n"),
     ],
 )
