@@ -143,6 +143,15 @@ def test_a_folder_that_cannot_be_read(cli: Cli) -> None:
     assert_one_helpful_line(cli("run", "hello", "--cwd", "closed"), 2, "closed")
 
 
+def test_a_session_whose_folder_is_gone(cli: Cli) -> None:
+    (cli.work / "inner").mkdir()
+    cli.ran("- Hello.\n- Again.", "go", "--cwd", "inner")
+    (cli.work / "inner").rmdir()
+    before = cli("show", "--last", "--view", "log", "--json").out
+    assert_one_helpful_line(cli("resume", "--last", "go on"), 2, "inner")
+    assert cli("show", "--last", "--view", "log", "--json").out == before
+
+
 @pytest.mark.parametrize("command", [["run", "hello"], ["sessions"], ["plugins"]])
 def test_broken_toml(cli: Cli, command: list[str]) -> None:
     cli.config.write_text('model = "x\n')

@@ -1,5 +1,6 @@
 """The group of commands: what it lists without importing, and how it fails."""
 
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -8,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import everlog
 from everlog.cli.exits import EXIT_CODES
 from everlog.cli.group import cli
 from everlog.cli.main import run
@@ -64,3 +66,23 @@ def test_a_wrong_command_line_is_one_line_and_exit_code_2(
     assert written.out == ""
     assert written.err.count("\n") == 1
     assert "everlog --help" in written.err
+
+
+def test_the_package_is_the_command_too() -> None:
+    done = subprocess.run([sys.executable, "-m", "everlog", "--version"], capture_output=True, text=True, check=True)
+    assert everlog.__version__ in done.stdout
+
+
+def test_a_narrow_encoding_shows_escapes() -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "everlog", "no-such-…"]
+    done = subprocess.run(command, capture_output=True, env=environment)
+    assert done.returncode == 2
+    assert b"no-such-\\u2026" in done.stderr
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    done = subprocess.run(
+        [f"{sys.executable} -m everlog plugins --json | true"], shell=True, capture_output=True, text=True
+    )
+    assert done.stderr == ""

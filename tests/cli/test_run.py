@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import time
 
 import pytest
 from tests.cli.conftest import Cli, Done
+from tests.session.stories import Story
+
+from everlog import open_store
 
 TWO_READS = """
 - - text: Both files.
@@ -104,6 +108,21 @@ def test_resume_takes_the_beginning_of_an_id_and_another_model(cli: Cli) -> None
         if event["type"] == "request/header"
     ]
     assert reasons == ["initial", "resume"]
+
+
+def test_resume_without_a_prompt_works_on_what_waits(cli: Cli) -> None:
+    """Input that a killed process had not taken up is pending, and is not lost."""
+
+    async def queue(id: str) -> None:
+        async with open_store(f"sqlite:///{cli.database}") as store, await store.open(id, "write") as session:
+            Story(session).queue("waiting")
+
+    first = cli.ran("- One.\n- Two.")
+    asyncio.run(queue(first["session"]))
+    assert "1 input not yet taken up" in cli("show", "--last").out
+    done = cli("resume", "--last", "--output", "json")
+    assert (done.code, done.json["text"]) == (0, "Two."), done
+    assert "text of waiting" in cli("show", "--last").out
 
 
 def test_resume_without_a_prompt_says_that_nothing_waits(cli: Cli) -> None:

@@ -17,6 +17,7 @@ from everlog.agent.seam import BUDGET, Agent
 from everlog.cli.asking import TerminalApprover, TerminalRespondent, is_interactive
 from everlog.cli.faces import FORMATS, Face
 from everlog.cli.faults import UsageFault
+from everlog.cli.options import wants_details
 from everlog.cli.settings import default_model, load_config, store_url
 from everlog.harness import Harness
 from everlog.kernel import Config
@@ -84,7 +85,7 @@ _OPTIONS = (
 @asynccontextmanager
 async def harness_for(choices: Choices, store: str | None, cwd: Path | None = None) -> AsyncIterator[Harness]:
     """Put everything together, with the configuration of the folder that tools work in."""
-    _quiet_logs()
+    _set_up_logs()
     config = load_config(cwd)
     async with Harness(config=config, store=store_url(store, config)) as harness:
         yield harness
@@ -115,7 +116,9 @@ def notices(harness: Harness, agent: Agent) -> list[str]:
     return found
 
 
-def _quiet_logs() -> None:
-    """Keep log records off the terminal: what a person needs to know is told by the face."""
-    if not logging.getLogger().handlers:
+def _set_up_logs() -> None:
+    """Keep log records off the terminal, where the face tells what a person needs to know; `--debug` shows them."""
+    if wants_details():
+        logging.basicConfig(level=logging.INFO)
+    else:
         logging.getLogger().addHandler(logging.NullHandler())

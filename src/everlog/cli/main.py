@@ -5,6 +5,7 @@ Nothing but the table of commands is imported before it is known what is asked f
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ _HELP: tuple[list[str], ...] = ([], ["--help"], ["-h"])
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and give its exit code; whatever goes wrong becomes one line on stderr."""
     try:
+        _write_anything()
         if list(arguments) in _HELP:
             print(overview())
             return 0
@@ -27,6 +29,13 @@ def run(arguments: Sequence[str]) -> int:
         from everlog.cli.faults import report
 
         return report(error, debug=_asks_for_details(arguments))
+
+
+def _write_anything() -> None:
+    """Have output in a narrow encoding show what it cannot write as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def main() -> None:

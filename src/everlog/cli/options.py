@@ -15,9 +15,17 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.append(
-            click.Option(["--debug"], is_flag=True, expose_value=False, help="Show the details of an error.")
-        )
+        help = "Show the details of an error."
+        self.params.append(click.Option(["--debug"], is_flag=True, expose_value=False, callback=_keep_debug, help=help))
+
+
+def _keep_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta["everlog.debug"] = value or ctx.find_root().params.get("debug", False)
+
+
+def wants_details() -> bool:
+    """Tell whether the running command was asked for details with `--debug`."""
+    return bool(click.get_current_context().meta.get("everlog.debug"))
 
 
 def declare(name: str) -> Callable[[Callable[..., Any]], Command]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -12,12 +14,11 @@ from everlog.cli.conversation import converse
 from everlog.cli.faces import face_for
 from everlog.cli.faults import UsageFault
 from everlog.cli.harnessed import Choices, agent_options, harness_for, notices, prepare
-from everlog.cli.opened import find_id
+from everlog.cli.opened import reading
 from everlog.cli.options import declare, session_argument, store_option
 from everlog.cli.outcome import last_turn
 from everlog.cli.output import counted
-from everlog.cli.prompting import prompt_from
-from everlog.harness import Harness
+from everlog.cli.prompting import prompt_from, working_folder
 from everlog.session.projections.steps import Step
 
 
@@ -48,16 +49,51 @@ def command(
 
     async def work() -> int:
         face = face_for(output)
-        async with harness_for(choices, store) as harness:
-            id = await find_id(harness.store, None if last else session, last)
-            begin = await _beginning(harness, id, text)
-            agent = await harness.agents.resume(id, model=choices.model, set_up=prepare(choices, harness, face))
+        found = await _look(store, None if last else session, last)
+        if text is None and not found.waits:
+            hint = f'say what is to be done: everlog resume {found.id[:8]} "…"'
+            raise UsageFault(f"nothing waits in session {found.id}; {hint}")
+        async with harness_for(choices, store, found.cwd) as harness:
+            model = choices.model if found.asked else choices.model_in(harness.kernel.config)
+            agent = await harness.agents.resume(found.id, model=model, set_up=prepare(choices, harness, face))
             async with agent:
                 told = [*notices(harness, agent), *_repair_notices(agent)]
-                outcome = await converse(agent, face, told, begin)
+                outcome = await converse(
+                    agent, face, told, lambda agent: agent.followup(text) if text else agent.wake()
+                )
         return outcome.exit_code
 
     return asyncio.run(work())
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What has to be known of a session before it is opened for writing.
+
+    Attributes:
+        id: its id.
+        cwd: the folder that it works in, or None.
+        asked: whether it asked a model before.
+        waits: whether there is input that was not yet taken up.
+    """
+
+    id: str
+    cwd: Path | None
+    asked: bool
+    waits: bool
+
+
+async def _look(store: str | None, session: str | None, last: bool) -> _Found:
+    """Find a session and look at it; nothing is changed. Raises UsageFault when its folder is gone."""
+    async with reading(store, session, last) as log:
+        cwd = log.header.cwd
+        folder = None if cwd is None else working_folder(cwd)
+        return _Found(log.id, folder, log.request_header() is not None, len(log.project("inbox")) > 0)
+
+
+def _beginning(text: str | None) -> Callable[[Agent], object]:
+    """Give what sets the agent going: the prompt, or the input that waits."""
+    return Agent.wake if text is None else lambda agent: agent.followup(text)
 
 
 def _prompt(words: tuple[str, ...], follow_up: str | None) -> str | None:
@@ -75,13 +111,3 @@ def _repair_notices(agent: Agent) -> list[str]:
     unknown = sum(call.outcome == "unknown" for step in steps if step.turn == before.turn for call in step.calls)
     calls = f"; what became of {counted(unknown, 'call')} is not known" if unknown else ""
     return [f"turn {before.turn} was cut off by the end of its process, and is closed now{calls}"]
-
-
-async def _beginning(harness: Harness, id: str, text: str | None) -> Callable[[Agent], object]:
-    """Give what sets the agent going. Raises UsageFault when nothing was said and nothing waits."""
-    if text is not None:
-        return lambda agent: agent.followup(text)
-    async with await harness.store.open(id, "read") as log:
-        if not len(log.project("inbox")):
-            raise UsageFault(f'nothing waits in session {id}; say what is to be done: everlog resume {id[:8]} "…"')
-    return lambda agent: agent.wake()

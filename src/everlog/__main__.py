@@ -1,0 +1,5 @@
+"""`python -m everlog` is the command `everlog`."""
+
+from everlog.cli.main import main
+
+main()
