@@ -178,6 +178,88 @@ async def test_a_kill_in_the_middle_of_an_edit_is_looked_into_and_nothing_runs_t
         assert (workspace / "a.txt").read_text() == left
 
 
+async def test_a_call_that_is_cancelled_is_closed_and_the_next_prompt_is_served(workspace: Path) -> None:
+    answers = [use("bash", command="echo $$ > pid; sleep 60"), "and on"]
+    async with harnessed(answers) as harness:
+        agent = await harness.agents.create("script/it", cwd=workspace)
+        agent.followup("go")
+        await written(workspace / "pid")
+        agent.cancel()
+        await agent.when_idle()
+        assert [code(result) for result in results(agent.session)] == ["TOOL_CANCELLED"]
+        agent.followup("something else")
+        await agent.when_idle()
+        assert endings(agent.session) == ["aborted", "completed"]
+
+
+WAITING = """
+import asyncio, os, sys
+from everlog.harness import Harness
+from everlog.kernel import Config, plugin
+from everlog.llm.script import scripted
+from everlog.tools.seam import Approver
+
+class Killer(Approver):
+    async def approve(self, question):
+        os.kill(os.getpid(), 9)
+
+@plugin(name="person", provides=(Approver,))
+async def person(ctx):
+    ctx.provide(Approver, Killer())
+    yield
+
+async def main():
+    answer = {"call": {"name": "bash", "arguments": {"command": "touch made"}}}
+    async with Harness(Config(), sys.argv[1], [scripted({"it": [answer]}), person]) as harness:
+        agent = await harness.agents.create("script/it", cwd=sys.argv[2], header={"id": "waited"})
+        agent.followup("go")
+        await agent.when_idle()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_call_that_waited_for_approval_is_not_run_after_a_restart(workspace: Path, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", WAITING, store, str(workspace))
+    assert await process.wait() == -9
+    async with harnessed(["-", "I see"], store=store) as harness:
+        agent = await harness.agents.resume("waited")
+        assert [code(result) for result in results(agent.session)] == ["TOOL_NOT_STARTED"]
+        agent.followup("go on")
+        await agent.when_idle()
+        assert endings(agent.session) == ["interrupted", "completed"]
+    assert not (workspace / "made").exists()
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl"])
+async def test_what_is_no_text_is_read_back_the_same_from_every_store(
+    kind: str, workspace: Path, tmp_path: Path
+) -> None:
+    store = {"memory": "memory:", "sqlite": f"sqlite:///{tmp_path}/s.db", "jsonl": f"jsonl:///{tmp_path}/s"}[kind]
+    command = r"printf 'a\0b\xe2\x80\xa8c\rd\x1c\xc2\x85\xf0\x9f\x98\nend'"
+    async with harnessed([use("bash", command=command), "odd"], store=store) as harness:
+        log = await worked(harness, workspace)
+        told = text(results(log)[0])
+        assert told == "a\0b\u2028c\rd\x1c\x85\ufffd\nend"
+        await harness.agents.get(log.id).dispose()  # type: ignore[attr-defined]
+        async with await harness.store.open(log.id, "read") as stored:
+            assert text(results(stored)[0]) == told
+
+
+@pytest.mark.slow
+async def test_two_hundred_megabytes_of_output(workspace: Path) -> None:
+    answers = [use("bash", command="yes 0123456789abcde | head -c 200000000"), "much"]
+    async with harnessed(answers) as harness:
+        log = await worked(harness, workspace)
+        told = text(results(log)[0])
+        assert len(told) < 31_000
+        assert "199,970,000 of 200,000,000 bytes cut" in told
+        whole = told.partition("`blob:")[2].partition("`")[0]
+        assert len(harness.store.blobs.get(whole)) == 200_000_000
+        assert endings(log) == ["completed"]
+
+
 def hostile(folder: Path) -> Path:
     """Make a repository that means harm, and give the file outside of it that must stay secret."""
     secret = folder.parent / "secret.txt"
