@@ -17,7 +17,7 @@ demo: $(READY)
 	$(BIN)/python demo/run.py
 
 test: lint
-	$(BIN)/python -m tests.peers.node
+	$(BIN)/python -m tests.peers
 	$(BIN)/pytest -q
 
 lint: $(READY)

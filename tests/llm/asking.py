@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from everlog.kernel import Config, Kernel, Plugin
+from everlog.llm.anthropic.messages import anthropic
 from everlog.llm.models import models
 from everlog.llm.openai.chat import openai
 from everlog.llm.openai.responses import openai_responses
@@ -81,6 +82,6 @@ def thought(text: str) -> Reasoning:
 
 @asynccontextmanager
 async def service(toml: str, *plugins: Plugin) -> AsyncIterator[Models]:
-    """The service with the protocols of OpenAI, and what else is given."""
-    async with Kernel([models, openai, openai_responses, *plugins], Config.parse(toml)) as kernel:
+    """The service with the protocols of OpenAI and Anthropic, and what else is given."""
+    async with Kernel([models, openai, openai_responses, anthropic, *plugins], Config.parse(toml)) as kernel:
         yield kernel[Models]

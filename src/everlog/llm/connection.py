@@ -6,6 +6,7 @@ differs is how a client is made, and stands in a subclass of each protocol's fol
 
 from __future__ import annotations
 
+import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
@@ -60,7 +61,7 @@ class Connection(ABC):
         Raises:
             ModelFailure: whatever went wrong, in the words of `everlog.llm.httpfailure`.
         """
-        sdk = self._sdk()
+        sdk = await asyncio.to_thread(self._sdk)  # an import of seconds, which shall not hold up the loop
         try:
             async for event in self._post(sdk, path, body):
                 yield event

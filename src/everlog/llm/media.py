@@ -91,10 +91,10 @@ class Media:
 
 
 def media_of(messages: Iterable[Message]) -> Iterator[Medium]:
-    """Give the images and files of a request in order, those inside results too."""
+    """Give the images and files of a request in order, those inside results too; models write none."""
     for message in messages:
         for block in message.content:
-            if isinstance(block, Image | File):
+            if isinstance(block, Image | File) and message.role != "assistant":
                 yield block
             elif isinstance(block, ToolResult):
                 yield from (inner for inner in block.content if isinstance(inner, Image | File))

@@ -151,6 +151,8 @@ class FailedAttempt:
     attempt: int
     """Which try it was, from 1."""
     failure: ModelFailure
+    tried: tuple[str, ...]
+    """The names of the routes that this step has asked, one for each try, this one among them."""
 
 
 @dataclass(frozen=True)

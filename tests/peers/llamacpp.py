@@ -1,0 +1,76 @@
+"""A real llama.cpp server, which speaks chat completions, responses and messages, with a real small model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.peers import model
+from tests.peers.recorder import Received, Recorder, recording
+
+CONTEXT = 2048
+"""The model's window in tokens, for each of its two slots."""
+
+_SERVE = """
+import sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path = sys.argv[1]
+params.n_ctx = 2 * int(sys.argv[2])
+params.n_parallel = 2
+params.cpuparams.n_threads = 1
+params.verbosity = 0
+server = xllamacpp.Server(params)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+"""
+
+
+class LlamaCpp:
+    """The running server behind a recorder."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    @property
+    def url(self) -> str:
+        return self._recorder.url
+
+    @property
+    def openai_url(self) -> str:
+        return f"{self._recorder.url}/v1"
+
+    @property
+    def received(self) -> list[Received]:
+        return self._recorder.received
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """The bodies of the requests to the model."""
+        return [request.body for request in self.received if request.method == "POST"]
+
+    def wait_for_break(self) -> None:
+        """Return when a client has closed its connection before an answer was complete."""
+        assert self._recorder.broken_off.wait(60)
+
+    def reset(self) -> None:
+        """Forget what was received."""
+        self._recorder.received.clear()
+        self._recorder.broken_off.clear()
+
+
+@contextmanager
+def running_llamacpp() -> Iterator[LlamaCpp]:
+    """The server on a free port of this machine, for as long as the block lasts."""
+    command = [sys.executable, "-c", _SERVE, str(model.model_file()), str(CONTEXT)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            url = process.stdout.readline().strip()
+            if not url:
+                raise RuntimeError("the llama.cpp server did not start")
+            with recording(url) as recorder:
+                yield LlamaCpp(recorder)
+        finally:
+            process.terminate()
