@@ -14,7 +14,7 @@ from everlog.llm.script import Answer, scripted
 from everlog.session.log import Log
 from everlog.tools.seam import Tool, Tools
 
-BARE = '[plugins]\ndisable = ["builtin-tools"]\n[permissions]\nmode = "full"\n'
+BARE = '[plugins]\ndisable = ["builtin-tools", "retry"]\n[permissions]\nmode = "full"\n'
 """Only the tools that the test brings, and nobody is asked before they run."""
 
 MODEL = "script/it"

@@ -26,17 +26,17 @@ class LoggedSideRequests(SideRequests):
 
     async def ask(self, aside: Aside) -> SideAnswer:
         """Ask, as often as the retry policy has it; see `SideRequests.ask`."""
-        attempt = 1
+        tried: list[str] = []
         while True:
+            tried.append(aside.route.name)
             try:
                 return await Try(aside).run()
             except ModelFailure as failure:
-                retry = await RETRY.ask(aside.scope, FailedAttempt(aside.route, attempt, failure))
+                retry = await RETRY.ask(aside.scope, FailedAttempt(aside.route, len(tried), failure, tuple(tried)))
                 if retry is None:
                     raise
                 aside = _again(aside, retry)
             await asyncio.sleep(retry.delay_ms / 1000)
-            attempt += 1
 
 
 def _again(aside: Aside, retry: Retry) -> Aside:
