@@ -59,7 +59,8 @@ static int named(int descriptor, char *path) {
     ssize_t length = readlink(link, path, PATH_MAX - 1);
     if (length <= 0) return 0;
     path[length] = 0;
-    return below(path);
+    /* SQLite's shared memory is not kept, and is made anew after a crash. */
+    return below(path) && !(length > 4 && strcmp(path + length - 4, "-shm") == 0);
 }
 
 /* Count one call; tell what is to happen at it. */

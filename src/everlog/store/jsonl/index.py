@@ -65,13 +65,18 @@ class Index:
     def __init__(self, places: Folders) -> None:
         self._folders = places
         self._path = places.index
+        self._free: list[tuple[sqlite3.Connection, int]] = []
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, isolation_level=None, timeout=30)
-        connection.execute("PRAGMA synchronous = OFF")
-        if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
-            with wait_for(self._path.with_name("index.lock")):
-                self._make(connection)
+        connection = sqlite3.connect(self._path, isolation_level=None, timeout=30, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA synchronous = OFF")
+            if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+                with wait_for(self._path.with_name("index.lock")):
+                    self._make(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _make(self, connection: sqlite3.Connection) -> None:
@@ -87,17 +92,46 @@ class Index:
     def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
         """Ask the database; one that is damaged is removed, and made anew from the folders."""
         try:
-            with closing(self._connect()) as connection:
-                return question(connection)
+            return self._ask_once(question)
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError as error:
             _log.warning("the index %s is made anew: %s", self._path, error)
             self._discard()
-            with closing(self._connect()) as connection:
-                return question(connection)
+            return self._ask_once(question)
+
+    def _ask_once(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        connection, file = self._borrow()
+        try:
+            answer = question(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._free.append((connection, file))
+        return answer
+
+    def _borrow(self) -> tuple[sqlite3.Connection, int]:
+        """Give a connection, and the number of the file that it has open; the file may be deleted at any time."""
+        while self._free:
+            connection, file = self._free.pop()
+            if file == self._file():
+                return connection, file
+            connection.close()
+        return self._connect(), self._file()
+
+    def _file(self) -> int:
+        try:
+            return self._path.stat().st_ino
+        except FileNotFoundError:
+            return -1
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        while self._free:
+            self._free.pop()[0].close()
 
     def _discard(self) -> None:
+        self.close()
         for end in ("", "-wal", "-shm"):
             self._path.with_name(self._path.name + end).unlink(missing_ok=True)
 
@@ -252,7 +286,10 @@ def _logs(folder: Path) -> Iterator[Path]:
 
 
 def _trashed_at(folder: Path) -> int | None:
+    """Give when a session was put into the trash; a note of that in one that is not there is of an interrupted move."""
+    if folder.parent.name != "trash":
+        return None
     try:
         return int((folder / folders.TRASHED).read_text())
     except (OSError, ValueError):
-        return None
+        return 0

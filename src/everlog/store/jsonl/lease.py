@@ -114,13 +114,13 @@ class JsonlLease:
         self._write_again(self._descriptor)
         self._doubtful = True
         self._disk.sync(self._descriptor)
-        self._doubtful = False
-        self._synced = self._offset
-        self._unsynced.clear()
         if not self._named:
             self._disk.sync_folder(self._folder)
             self._disk.sync_folder(self._folder.parent)
             self._named = True
+        self._doubtful = False
+        self._synced = self._offset
+        self._unsynced.clear()
 
     def save_checkpoint(self, seq: int, data: bytes) -> None:
         """Keep a checkpoint, and of the older ones those that stand well apart, for forks."""
