@@ -113,9 +113,9 @@ def built_disk(folder: Path) -> Path | None:
     return built if done.returncode == 0 else None
 
 
-async def check_session(url: str, id: str, seed: int, promised: int | None) -> int:
+async def check_session(url: str, id: str, seed: int, promised: int | None, steps: int = work.STEPS) -> int:
     """See that a session holds what was promised, nothing else, opens, is closed once, and goes on; give its length."""
-    whole = work.expected(id, seed)
+    whole = work.expected(id, seed, steps)
     async with open_store(url) as store:
         try:
             async with await store.open(id) as seen:

@@ -61,8 +61,18 @@ def expected(id: str, seed: int, steps: int = STEPS) -> list[bytes]:
     return [event.to_json() for event in session.events]
 
 
-async def live(url: str, id: str, seed: int, promise: Promise, steps: int = STEPS) -> None:
+async def live(url: str, id: str, seed: int, promise: Promise) -> None:
     """Run a session: append, flush now and then, keep checkpoints, put blobs, and close it."""
+    await run_session(url, id, seed, promise, STEPS)
+
+
+async def briefly(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Run a short one."""
+    await run_session(url, id, seed, promise, 10)
+
+
+async def run_session(url: str, id: str, seed: int, promise: Promise, steps: int) -> None:
+    """Run a session of so many steps."""
     manners = random.Random(seed + 1)
     async with open_store(url, window=WINDOW) as store:
         session = await store.create(header_of(id), clock=clock())
@@ -92,7 +102,7 @@ async def until_flushed(session: DurableSession) -> None:
     try:
         await session.flush()
     except WriteFailed:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(1):
             await session.when_durable()
 
 
@@ -159,6 +169,7 @@ async def throw_away(url: str, id: str, seed: int, promise: Promise) -> None:
 
 WORKS: dict[str, Callable[[str, str, int, Promise], Awaitable[None]]] = {
     "live": live,
+    "briefly": briefly,
     "copy": copy,
     "fork": fork,
     "salvage": salvage,

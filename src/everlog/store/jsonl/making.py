@@ -40,6 +40,7 @@ def new_log(disk: Disk, folder: Path, kind: type[LogFile], header: Header) -> No
     descriptor = disk.create(folder / f"{folders.LOG}{kind.suffix}")
     try:
         disk.write(descriptor, kind.encode_header(header_line(header.to_json())), 0)
+        disk.sync(descriptor)
     finally:
         disk.close(descriptor)
 
