@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import signal
 import time
 
@@ -219,3 +220,29 @@ def test_without_a_person_to_ask_what_changes_things_is_refused_and_that_is_said
 def test_a_permission_mode_says_what_runs_unasked(cli: Cli, mode: str, written: bool) -> None:
     assert cli("run", "go", "--model", cli.script(WRITER), "--permissions", mode).code == 0
     assert (cli.work / "new.txt").exists() is written
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="another system cannot change the limits of a process")
+def test_a_store_that_cannot_be_written_is_told_and_the_turn_goes_on_when_it_can(cli: Cli) -> None:
+    """As a disk that is full for a while: nothing is lost, and nobody has to do anything here."""
+    answers = f"""
+- - call: {{name: bash, arguments: {{command: "touch started; sleep 2"}}}}
+- - text: {"word " * 20_000}
+  - call: {{name: write, arguments: {{file_path: after.txt, content: "1"}}}}
+- At last.
+"""
+    process = cli.start("run", "go", "--model", cli.script(answers), "--permissions", "full")
+    wait_for(cli, "started")
+    unlimited = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+    largest = max(path.stat().st_size for path in cli.database.parent.glob("sessions.db*") if path.is_file())
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (largest, unlimited[1]))
+    assert process.stdout is not None
+    while "waiting for the store" not in process.stdout.readline():
+        assert process.poll() is None
+    assert not (cli.work / "after.txt").exists()
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, unlimited)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, out + err
+    assert "the store writes again" in out
+    assert (cli.work / "after.txt").exists()
+    assert "At last." in cli("show", "--last").out

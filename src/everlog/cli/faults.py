@@ -34,7 +34,7 @@ def _told(error: BaseException) -> tuple[str, int]:
     """Give what to say about an error, and the exit code."""
     match error:
         case click.UsageError():
-            return f"{error.format_message()} ({_where_help_is(error)})", USAGE
+            return f"{error.format_message().rstrip('.')} ({_where_help_is(error)})", USAGE
         case click.ClickException():
             return error.format_message(), FAILED
         case click.Abort() | KeyboardInterrupt():

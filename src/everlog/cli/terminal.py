@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Self
 
 from rich.console import Console
@@ -99,10 +100,10 @@ class Terminal:
         self._console.print(Styled(text, style=style), soft_wrap=True)
 
     def _stream(self, event: Event) -> None:
-        for delta in deltas_of(event):
-            if delta.kind in ("text", "reasoning") and delta.text:
-                self._streamed = True
-                self._write(delta.text, delta.kind)
+        said = (delta for delta in deltas_of(event) if delta.kind in ("text", "reasoning"))
+        for kind, deltas in groupby(said, key=lambda delta: delta.kind):
+            self._streamed = True
+            self._write("".join(delta.text for delta in deltas), kind)
 
     def _write(self, text: str, kind: str) -> None:
         if self._streaming != kind:
