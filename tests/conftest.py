@@ -20,6 +20,9 @@ settings.register_profile(
 )
 settings.load_profile("everlog")
 
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+"""No test looks into the keyring of whoever runs it; neither do the processes that it starts."""
+
 
 @pytest.fixture(scope="session")
 def aimock_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aimock]:

@@ -15,6 +15,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fork": ("everlog.cli.fork", "Make a new session that goes on from a point of another."),
     "diff": ("everlog.cli.diff", "Show where two sessions part, and what each has after."),
     "import": ("everlog.cli.import_session", "Take over a session of another tool."),
+    "models": ("everlog.cli.models", "List the models that are known, and where their keys come from."),
+    "auth": ("everlog.cli.auth", "Keep the keys of providers in the system's keyring."),
     "plugins": ("everlog.cli.plugins", "List the plugins and what state each is in."),
     "doctor": ("everlog.cli.doctor", "Say what is configured, what is missing, and how to fix it."),
 }
