@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.session.logs import CONTENT, Walk, foreign_logs, stories
-from tests.session.plain import plain
+from tests.session.plain import own, plain
 from tests.session.stories import Story
 
-from everlog.session import Log, Recording, Session
+from everlog.session import Event, Log, Recording, Session
 from everlog.session.projection import Projection, named, names
 from everlog.session.repair import closers
+from everlog.session.restoring import restore, save, take_in_stored
 from everlog.session.rules import check
 
 EACH = pytest.mark.parametrize("name", names())
@@ -65,6 +67,35 @@ def test_a_state_holds_no_content(name: str, story: Story) -> None:
     for event in story.session.events:
         fold.apply(state, event)
     assert CONTENT not in json.dumps(state, ensure_ascii=False)
+
+
+class Held:
+    """A source of events that holds them all."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+
+    def read(self, start: int, stop: int) -> Iterator[Event]:
+        return iter(self.events[start:stop])
+
+    def pick(self, seqs: Iterable[int]) -> Iterator[Event]:
+        return (self.events[seq] for seq in seqs)
+
+
+@given(log=stories().map(lambda story: story.session) | foreign_logs(), cut=st.integers(0, 60), folded=st.booleans())
+@settings(max_examples=150)
+def test_a_log_that_is_opened_from_what_was_saved_of_it_says_the_same(log: Log, cut: int, folded: bool) -> None:
+    before = Recording(log.header, log.events[:cut])
+    for name in names() if folded else ():
+        plain(before.project(name))
+    opened = Recording(log.header, ())
+    assert restore(opened, save(before), before.next_seq, Held(log.events))
+    take_in_stored(opened, log.events[cut:], Held(log.events))
+    whole, middle = Recording(log.header, log.events), before.next_seq // 2 - 1
+    assert own(opened) == own(whole)
+    for name in names():
+        assert plain(opened.project(name)) == plain(whole.project(name))
+        assert plain(opened.project(name, at=middle)) == plain(whole.project(name, at=middle))
 
 
 @given(log=foreign_logs())
