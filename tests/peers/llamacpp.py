@@ -14,7 +14,7 @@ from tests.peers.recorder import Received, Recorder, recording
 CONTEXT = 2048
 """The model's window in tokens, for each of its two slots."""
 
-_TEMPLATE = Path(__file__).with_name("tools.jinja")
+TEMPLATE = Path(__file__).with_name("tools.jinja")
 """Teaches the server what a call of this model looks like, since the model's own template has none."""
 
 _SERVE = """
@@ -69,7 +69,7 @@ class LlamaCpp:
 @contextmanager
 def running_llamacpp() -> Iterator[LlamaCpp]:
     """The server on a free port of this machine, for as long as the block lasts."""
-    command = [sys.executable, "-c", _SERVE, str(model.model_file()), str(CONTEXT), str(_TEMPLATE)]
+    command = [sys.executable, "-c", _SERVE, str(model.model_file()), str(CONTEXT), str(TEMPLATE)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
         try:
