@@ -13,6 +13,7 @@ from tests.cli.conftest import Cli, Done
 from tests.session.stories import Story
 
 from everlog import open_store
+from everlog.tools.sandbox import unusable
 
 TWO_READS = """
 - - text: Both files.
@@ -246,3 +247,13 @@ def test_a_store_that_cannot_be_written_is_told_and_the_turn_goes_on_when_it_can
     assert "the store writes again" in out
     assert (cli.work / "after.txt").exists()
     assert "At last." in cli("show", "--last").out
+
+
+@pytest.mark.skipif(unusable() is not None, reason=str(unusable()))
+def test_commands_of_a_sandboxed_run_write_only_in_the_folder(cli: Cli) -> None:
+    outside = cli.work.parent / "outside.txt"
+    script = cli.script(f"- - call: {{name: bash, arguments: {{command: 'touch inside.txt {outside}'}}}}\n- Done.\n")
+    done = cli("run", "go", "--model", script, "--permissions", "full", "--sandbox")
+    assert done.code == 0, done
+    assert (cli.work / "inside.txt").exists()
+    assert not outside.exists()

@@ -92,6 +92,17 @@ async def test_enable_leads_to_a_plugin_by_its_path(install: Install) -> None:
     assert states["hidden"].status is Status.ACTIVE
 
 
+async def test_a_project_cannot_name_code_to_run(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("[everlog.plugins]\n")
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *a, **k: tmp_path / "none")
+    (tmp_path / "everlog.toml").write_text("[plugins]\nenable = ['pantry:hidden']\n")
+    state = by_name(await survey(Config.load(tmp_path, {})))["pantry:hidden"]
+    assert state.status is Status.FAILED
+    assert "in your own configuration only" in state.reason
+
+
 @pytest.mark.parametrize("enable", ["", "enable = ['well']\n"])
 async def test_disable_wins_and_does_not_import(install: Install, enable: str) -> None:
     install("well = no_such_module:well\n")

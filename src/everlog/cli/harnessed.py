@@ -23,6 +23,7 @@ from everlog.harness import Harness
 from everlog.kernel import Config
 from everlog.llm.seam import Models
 from everlog.tools.permissions import MODES, Mode, Permissions
+from everlog.tools.sandbox import Sandbox
 from everlog.tools.seam import Approver, Respondent
 
 
@@ -34,11 +35,13 @@ class Choices:
         model: `provider/model`, or None.
         max_steps: how many steps a turn may have, or None.
         permissions: the permission mode, or None for the configured one.
+        sandbox: whether commands are confined, besides what the configuration says.
     """
 
     model: str | None
     max_steps: int | None
     permissions: Mode | None
+    sandbox: bool
 
     def model_in(self, config: Config) -> str:
         """Give the model that is asked: this one, else the environment's, else the configuration's."""
@@ -55,8 +58,10 @@ def agent_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of commands that run an agent; the function gets `choices` and `output`."""
 
     @functools.wraps(function)
-    def gathered(*args: Any, model: str | None, max_steps: int | None, permissions: Mode | None, **kwargs: Any) -> Any:
-        return function(*args, choices=Choices(model, max_steps, permissions), **kwargs)
+    def gathered(
+        *args: Any, model: str | None, max_steps: int | None, permissions: Mode | None, sandbox: bool, **kwargs: Any
+    ) -> Any:
+        return function(*args, choices=Choices(model, max_steps, permissions, sandbox), **kwargs)
 
     for option in reversed(_OPTIONS):
         option(gathered)
@@ -78,6 +83,12 @@ _OPTIONS = (
         help="What runs unasked: only reading; nothing that changes things; edits of files in the folder; everything"
         " in it.  [default: the configuration's, else ask]",
     ),
+    click.option(
+        "--sandbox",
+        is_flag=True,
+        help="Confine commands with bubblewrap: they write only in the folder, and have no network unless"
+        " the configuration allows it.",
+    ),
     click.option("--max-steps", type=click.IntRange(1), help="End a turn after this many steps."),
 )
 
@@ -92,13 +103,15 @@ async def harness_for(choices: Choices, store: str | None, cwd: Path | None = No
 
 
 def prepare(choices: Choices, harness: Harness, face: Face) -> Callable[[Agent], None]:
-    """Give the set-up of an agent: its step limit, its permissions, and a person at the terminal who is asked."""
+    """Give the set-up of an agent: its step limit, its permissions, its sandbox, and a person at the terminal."""
 
     def set_up(agent: Agent) -> None:
         if choices.max_steps is not None:
             agent.scope.on(BUDGET, Limits(steps=choices.max_steps, repeated_call=None).met, order=-1)
         if choices.permissions is not None:
             harness.kernel[Permissions].use_mode(choices.permissions, agent.scope)
+        if choices.sandbox:
+            agent.scope.provide(Sandbox, harness.kernel[Sandbox].switched_on())
         if is_interactive():
             agent.scope.provide(Approver, TerminalApprover(face))
             agent.scope.provide(Respondent, TerminalRespondent(face))

@@ -1,6 +1,6 @@
 """Finds plugins: entry points of installed packages, and what the configuration names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -52,7 +52,8 @@ def discover(config: Config) -> Discovery:
     table = config.section(PluginsTable, "plugins")
     plugins: dict[str, Plugin] = {}
     absent: list[PluginState] = []
-    for candidate in _candidates(table):
+    own = config.own.section(PluginsTable, "plugins").enable
+    for candidate in _candidates(table, own):
         found = _judged(candidate, table, plugins)
         if isinstance(found, Plugin):
             plugins[found.name] = found
@@ -68,13 +69,15 @@ async def survey(config: Config) -> list[PluginState]:
         return kernel.states()
 
 
-def _candidates(table: PluginsTable) -> Iterator[_Candidate]:
+def _candidates(table: PluginsTable, own: Collection[str]) -> Iterator[_Candidate]:
     points = sorted(entry_points(group=GROUP), key=lambda point: (not _is_own(point), point.name))
     for point in points:
         yield _Candidate(point.name, point.value, point.load)
     installed = {point.name for point in points}
     for name in table.enable:
-        if ":" in name:
+        if ":" in name and name not in own:
+            yield _Candidate(name, name, partial(_not_by_project, name))
+        elif ":" in name:
             yield _Candidate(name, name, partial(_imported, name), named=True)
         elif name not in installed:
             yield _Candidate(name, "", partial(_not_installed, name, installed))
@@ -122,6 +125,10 @@ def _is_own(point: EntryPoint) -> bool:
 def _imported(path: str) -> object:
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
+
+
+def _not_by_project(name: str) -> object:
+    raise PluginInvalid(name, "is named by the project's file; code to run is named in your own configuration only")
 
 
 def _not_installed(name: str, installed: set[str]) -> object:

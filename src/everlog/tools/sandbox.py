@@ -42,6 +42,10 @@ class Sandbox:
     def __init__(self, settings: SandboxSettings) -> None:
         self.settings = settings
 
+    def switched_on(self) -> Sandbox:
+        """Give a sandbox with the same settings that is on in any case."""
+        return Sandbox(msgspec.structs.replace(self.settings, enabled=True))
+
     def wrapped(self, command: Sequence[str], cwd: Path) -> list[str]:
         """Give the command as it is to be started; unchanged when the sandbox is off.
 
