@@ -18,7 +18,7 @@ demo: $(READY)
 
 test: lint
 	$(BIN)/python -m tests.peers
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q --numprocesses auto --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
