@@ -14,8 +14,9 @@ from everlog.llm.script import Answer, scripted
 from everlog.session.log import Log
 from everlog.tools.seam import Tool, Tools
 
-BARE = '[plugins]\ndisable = ["builtin-tools", "retry"]\n[permissions]\nmode = "full"\n'
-"""Only the tools that the test brings, and nobody is asked before they run."""
+OFF = '["builtin-tools", "retry", "facts", "told-permissions", "titles"]'
+BARE = f'[plugins]\ndisable = {OFF}\n[permissions]\nmode = "full"\n'
+"""Only the tools and the context that the test brings, and nobody is asked before they run."""
 
 MODEL = "script/it"
 
@@ -78,8 +79,9 @@ def endings(log: Log) -> list[str]:
 
 
 def said(log: Log) -> list[str]:
-    """Give the model's view as `role: text`, results by their content."""
-    return [f"{m.role}: {m.text or _result(m)}" for m in log.messages() if m.role != "system"]
+    """Give the model's view as `role: text`, results by their content; without the system prompt and facts."""
+    shown = (m for m in log.messages() if m.role != "system" and m.source.get("plugin") != "facts")
+    return [f"{m.role}: {m.text or _result(m)}" for m in shown]
 
 
 def _result(message: Any) -> str:

@@ -6,7 +6,8 @@ import logging
 from collections.abc import AsyncIterator
 
 from everlog.kernel import Context, Registration, Registry, Scope, plugin
-from everlog.prompt.seam import Contexts, ContextSource
+from everlog.prompt.facts import message_of
+from everlog.prompt.seam import Contexts, ContextSource, Fact
 from everlog.session.log import Log
 from everlog.session.messages import Message
 
@@ -19,10 +20,15 @@ class Sources(Contexts):
     def __init__(self, root: Scope) -> None:
         self._root = root
         self._sources = Registry[ContextSource]("context sources")
+        self._facts = Registry[Fact]("facts")
 
     def add(self, source: ContextSource, scope: Scope | None = None) -> Registration:
         """Add a source; see `Contexts.add`."""
         return self._sources.add(scope or self._root, source)
+
+    def add_fact(self, fact: Fact, scope: Scope | None = None) -> Registration:
+        """Add a fact; see `Contexts.add_fact`."""
+        return self._facts.add(scope or self._root, fact)
 
     def due(self, scope: Scope, log: Log) -> list[Message]:
         """Give what the sources have for the next step."""
@@ -32,7 +38,22 @@ class Sources(Contexts):
                 found += source(log)
             except Exception:
                 logger.exception("a source of context failed and is left out")
-        return found
+        by_name = {fact.name: _contained(fact) for fact in self._facts.seen_from(scope)}
+        told = message_of(list(by_name.values()), scope, log)
+        return found if told is None else [*found, told]
+
+
+def _contained(fact: Fact) -> Fact:
+    """Give the fact as one that does not raise."""
+
+    def text(log: Log, scope: Scope) -> str | None:
+        try:
+            return fact.text(log, scope)
+        except Exception:
+            logger.exception("the fact %s failed and is left out", fact.name)
+            return None
+
+    return Fact(fact.name, text)
 
 
 @plugin(provides=(Contexts,))

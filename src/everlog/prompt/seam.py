@@ -29,6 +29,20 @@ It compares the world with what the log tells, and gives what is new. Quick, and
 
 
 @dataclass(frozen=True)
+class Fact:
+    """Something that is so while a session runs, and may change.
+
+    Attributes:
+        name: what it is about, in a word; of two with one name, the one further in counts, then the later one.
+        text: what is so now, of a session as seen from its agent's scope; None when there is nothing to say, and
+            then what was said before stands. Quick, changes nothing, and equal for as long as nothing changed.
+    """
+
+    name: str
+    text: Callable[[Log, Scope], str | None]
+
+
+@dataclass(frozen=True)
 class Section:
     """One part of the system prompt.
 
@@ -72,8 +86,15 @@ class Contexts(ABC):
         """
 
     @abstractmethod
-    def due(self, scope: Scope, log: Log) -> list[Message]:
-        """Give what the sources seen from a scope have for the next step of a session, in their order.
+    def add_fact(self, fact: Fact, scope: Scope | None = None) -> Registration:
+        """Have a fact told when it is new, when it changed, and when the model no longer sees it; as `add` otherwise.
 
-        A source that raises is logged and left out.
+        Facts that are due together are told in one message.
+        """
+
+    @abstractmethod
+    def due(self, scope: Scope, log: Log) -> list[Message]:
+        """Give what the sources seen from a scope have for the next step of a session, in their order; then the facts.
+
+        A source or a fact that raises is logged and left out.
         """
