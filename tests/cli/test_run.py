@@ -127,6 +127,16 @@ def test_resume_without_a_prompt_works_on_what_waits(cli: Cli) -> None:
     assert "text of waiting" in cli("show", "--last").out
 
 
+def test_resume_says_that_the_folder_of_a_session_is_gone(cli: Cli) -> None:
+    (cli.work / "inner").mkdir()
+    cli.ran("- One.\n- - call: {name: glob, arguments: {pattern: '*'}}\n- Gone.", "go", "--cwd", "inner")
+    (cli.work / "inner").rmdir()
+    done = cli("resume", "--last", "go on")
+    assert done.code == 0, done
+    assert "inner is not there" in done.out
+    assert "Gone." in done.out
+
+
 def test_resume_without_a_prompt_says_that_nothing_waits(cli: Cli) -> None:
     cli.ran("- One.")
     done = cli("resume", "--last")

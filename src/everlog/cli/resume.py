@@ -18,7 +18,7 @@ from everlog.cli.opened import reading
 from everlog.cli.options import declare, session_argument, store_option
 from everlog.cli.outcome import last_turn
 from everlog.cli.output import counted
-from everlog.cli.prompting import prompt_from, working_folder
+from everlog.cli.prompting import prompt_from
 from everlog.session.projections.steps import Step
 
 
@@ -57,7 +57,7 @@ def command(
             model = choices.model if found.asked else choices.model_in(harness.kernel.config)
             agent = await harness.agents.resume(found.id, model=model, set_up=prepare(choices, harness, face))
             async with agent:
-                told = [*notices(harness, agent), *_repair_notices(agent)]
+                told = [*notices(harness, agent), *_folder_notices(found.cwd), *_repair_notices(agent)]
                 outcome = await converse(
                     agent, face, told, lambda agent: agent.followup(text) if text else agent.wake()
                 )
@@ -84,10 +84,9 @@ class _Found:
 
 
 async def _look(store: str | None, session: str | None, last: bool) -> _Found:
-    """Find a session and look at it; nothing is changed. Raises UsageFault when its folder is gone."""
+    """Find a session and look at it; nothing is changed."""
     async with reading(store, session, last) as log:
-        cwd = log.header.cwd
-        folder = None if cwd is None else working_folder(cwd)
+        folder = None if log.header.cwd is None else Path(log.header.cwd)
         return _Found(log.id, folder, log.request_header() is not None, len(log.project("inbox")) > 0)
 
 
@@ -100,6 +99,13 @@ def _prompt(words: tuple[str, ...], follow_up: str | None) -> str | None:
     if words and follow_up is not None:
         raise UsageFault("give the prompt as words or with --follow-up, not both")
     return prompt_from(words if follow_up is None else (follow_up,))
+
+
+def _folder_notices(cwd: Path | None) -> list[str]:
+    """Say that the session's folder is gone; it is a part of the session, so another cannot be given."""
+    if cwd is None or cwd.is_dir():
+        return []
+    return [f"the folder {cwd} is not there, so what works on its files will fail"]
 
 
 def _repair_notices(agent: Agent) -> list[str]:
