@@ -14,7 +14,14 @@ from everlog.cli.table import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-RUNS = ["docs/agents.md", "docs/plugins.md", "docs/projections.md", "docs/providers.md", "docs/tools.md"]
+RUNS = [
+    "docs/agents.md",
+    "docs/importing.md",
+    "docs/plugins.md",
+    "docs/projections.md",
+    "docs/providers.md",
+    "docs/tools.md",
+]
 """Pages whose Python blocks run, top to bottom, in one namespace. On the others they are parsed."""
 
 

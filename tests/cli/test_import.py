@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Cli
+from tests.interop.claude_code.test_reading import TURN, record
 from tests.interop.dsh.samples import call, closed, file, opened, user
+from tests.interop.foreign import lines
 
 
 @pytest.fixture
@@ -57,3 +59,29 @@ def test_what_is_no_log_is_refused_in_one_line(cli: Cli, tmp_path: Path, content
     assert refused.err.count("\n") == 1
     assert word in refused.err
     assert cli("sessions", "--json").json == []
+
+
+def test_a_log_of_another_form_is_a_recording_whose_counts_are_told(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(lines(*TURN, record("weather", "7", "6")))
+    done = cli("import", str(path))
+    assert done.code == 0, done
+    assert "everlog continue s-1" in done.out
+    assert "1 record weather (of a kind that is not known)" in done.out
+    assert cli("sessions", "--json").json[0]["recording"] is True
+    assert "There is a.py." in cli("show", "s-1").out
+
+
+def test_continue_starts_a_session_from_a_recording_and_works_on_the_prompt(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(lines(*TURN))
+    made = cli("import", str(path), "--json").json
+    assert (made["kind"], made["format"]) == ("recording", "claude-code")
+    script = cli.script("- Unused.\n- Unused.\n- I see a.py.")
+    done = cli("continue", "s-1", "what is there?", "--cwd", str(tmp_path), "--model", script, "--output", "json")
+    assert done.code == 0, done
+    assert done.json["text"] == "I see a.py."
+    lineage = cli("show", done.json["session"], "--view", "lineage", "--json").json
+    assert (lineage["parent"], lineage["origin"]) == ("s-1", "continue")
+    assert "from s-1" in cli("continue", "s-1").out
+    assert cli("continue", "s-2").code == 1

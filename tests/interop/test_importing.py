@@ -44,7 +44,7 @@ def test_the_header_keeps_who_and_where() -> None:
 )
 def test_a_file_of_another_form_is_not_taken_for_one(data: bytes) -> None:
     assert detect(data) is None
-    with pytest.raises(FormatUnsupported, match="this build reads dsh"):
+    with pytest.raises(FormatUnsupported, match="this build reads dsh, claude-code"):
         imported(data)
 
 

@@ -1,18 +1,18 @@
 """Taking in a log that another program kept: it becomes a session when it breaks no rule, else a recording.
 
-What is imported keeps its id and the seqs of its events. Its header says `origin: "import"`, and
-`recording: true` when it can only be looked at; a store opens such a one for reading only.
+What is imported keeps its id; where the other log is made of the same events, their seqs too. Its header says
+`origin: "import"`, and `recording: true` when it can only be looked at; a store opens such a one for reading only.
+A log of a form that holds less than ours, or in another order, is always a recording.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
-from typing import TypeAlias
 
-from everlog.interop import dsh
+from everlog.interop import claude_code, codex, dsh, openhands
+from everlog.interop.chronicle import ForeignRecording
+from everlog.interop.documents import Document, Source
 from everlog.session import FormatUnsupported, Header, Recording, Session, read_header
 from everlog.session.jsonvalue import encode
 from everlog.session.live import Clock
@@ -26,19 +26,24 @@ class Format:
 
     Attributes:
         title: the name of the program that writes it.
-        is_log: tells whether a file's bytes have it.
-        read: makes a recording of them.
+        is_log: tells by the first bytes of a file whether it has this form.
+        read: makes a recording of a file, of its bytes, or of a folder.
+        goes_on: whether a log that breaks no rule is a session that can be gone on with.
     """
 
     title: str
     is_log: Callable[[bytes], bool]
-    read: Callable[[bytes], Recording]
+    read: Callable[[Source], Recording]
+    goes_on: bool = False
 
 
-FORMATS: Mapping[str, Format] = {"dsh": Format("DeepSeek Harness", dsh.is_log, dsh.read)}
+FORMATS: Mapping[str, Format] = {
+    "dsh": Format("DeepSeek Harness", dsh.is_log, dsh.read, goes_on=True),
+    "claude-code": Format("Claude Code", claude_code.is_log, claude_code.read),
+    "codex": Format("Codex", codex.is_log, codex.read),
+    "openhands": Format("OpenHands", openhands.is_log, openhands.read),
+}
 """The forms that can be imported, by name."""
-
-Source: TypeAlias = "str | PathLike[str] | bytes"
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,25 @@ class Imported:
     @property
     def is_session(self) -> bool:
         """Tell whether it can be gone on with."""
-        return not self.recording.violations
+        return FORMATS[self.format].goes_on and not self.recording.violations
+
+    @property
+    def kept(self) -> Mapping[str, int]:
+        """Give how many records have no place in a conversation and were kept as they are, by name."""
+        return self.recording.kept if isinstance(self.recording, ForeignRecording) else {}
+
+    @property
+    def unknown(self) -> Mapping[str, int]:
+        """Give how many of those are of kinds that this build does not know, by name."""
+        return self.recording.unknown if isinstance(self.recording, ForeignRecording) else {}
+
+    @property
+    def remarks(self) -> Mapping[str, int]:
+        """Give what was found wrong with the log, in words, and how often."""
+        return self.recording.remarks if isinstance(self.recording, ForeignRecording) else {}
 
     def session(self, clock: Clock | None = None) -> Session:
-        """Give a session in memory that goes on from it. Raises RuleViolation when it is a recording."""
+        """Give a session in memory that goes on from it. Raises RuleViolation when its log breaks a rule."""
         return reload(self.header, self.recording.events, clock=clock)
 
 
@@ -73,14 +93,20 @@ async def import_into(store: Store, source: Source, format: str | None = None) -
         OSError, FormatUnsupported, SessionCorrupt: as `imported`.
     """
     found = imported(source, format)
+    if isinstance(found.recording, ForeignRecording):
+        for data in found.recording.blobs.values():
+            store.blobs.put(data)
     await store.add(found.header, found.recording.events)
     return found
 
 
 def detect(source: Source) -> str | None:
     """Give the name of the form that a file, or its bytes, has; None when it is not one that is known."""
-    data = _bytes(source)
-    return next((name for name, form in FORMATS.items() if form.is_log(data)), None)
+    document = Document(source)
+    head = document.head()
+    if dsh.is_compressed(head):
+        head = document.data()
+    return next((name for name, form in FORMATS.items() if form.is_log(head)), None)
 
 
 def imported(source: Source, format: str | None = None) -> Imported:
@@ -91,18 +117,13 @@ def imported(source: Source, format: str | None = None) -> Imported:
         FormatUnsupported: it has none of the known forms, or a version of one that is not read.
         SessionCorrupt: what counts of it is damaged.
     """
-    data = _bytes(source)
-    name = format or detect(data)
+    name = format or detect(source)
     if name is None or name not in FORMATS:
         raise FormatUnsupported("the file", name or "unknown", ", ".join(FORMATS))
-    recording = FORMATS[name].read(data)
-    return Imported(name, _header(recording), recording)
+    recording = FORMATS[name].read(source)
+    return Imported(name, _header(recording, FORMATS[name].goes_on), recording)
 
 
-def _header(recording: Recording) -> Header:
-    flag = {"recording": True} if recording.violations else {}
+def _header(recording: Recording, goes_on: bool) -> Header:
+    flag = {} if goes_on and not recording.violations else {"recording": True}
     return read_header(encode({**recording.header.value(), "origin": "import", **flag}))
-
-
-def _bytes(source: Source) -> bytes:
-    return source if isinstance(source, bytes) else Path(source).read_bytes()

@@ -8,7 +8,7 @@ counts), `admission` with `older` and `vocabulary` (what that program itself dem
 
 from everlog.interop.dsh.errors import LogDamaged, NotWritable, UnknownEvent, VersionUnsupported
 from everlog.interop.dsh.frames import CompressionUnavailable
-from everlog.interop.dsh.reading import is_log, read
+from everlog.interop.dsh.reading import is_compressed, is_log, read
 from everlog.interop.dsh.recording import DshRecording
 from everlog.interop.dsh.writing import write
 
@@ -19,6 +19,7 @@ __all__ = [
     "NotWritable",
     "UnknownEvent",
     "VersionUnsupported",
+    "is_compressed",
     "is_log",
     "read",
     "write",

@@ -49,6 +49,11 @@ def read(path_or_bytes: str | PathLike[str] | bytes | bytearray | memoryview) ->
     return DshRecording(header, _events(rows, header.id, version), version, committed, len(data) - committed)
 
 
+def is_compressed(head: bytes) -> bool:
+    """Tell whether a file that begins so is compressed; then `is_log` needs all of its first frame."""
+    return head.startswith(MAGIC)
+
+
 def is_log(data: bytes) -> bool:
     """Tell whether the bytes begin as a file of that program does, of whatever version."""
     first = contents(data[: frame_end(data, 0) or 0]).text if data.startswith(MAGIC) else data

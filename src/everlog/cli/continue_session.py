@@ -1,0 +1,64 @@
+"""`everlog continue`: a session of our own from what a model saw in a recording."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from everlog.cli.conversation import converse
+from everlog.cli.faces import face_for
+from everlog.cli.harnessed import Choices, agent_options, harness_for, notices, prepare
+from everlog.cli.opened import find_id, stored
+from everlog.cli.options import declare, session_argument, store_option
+from everlog.cli.plain import one_line
+from everlog.cli.prompting import prompt_from, working_folder
+from everlog.session.header import Header
+
+
+@declare("continue")
+@session_argument
+@click.argument("prompt", nargs=-1)
+@click.option("--cwd", metavar="FOLDER", help="The folder that tools work in.  [default: the recording's]")
+@agent_options
+@store_option
+def command(
+    session: str | None,
+    last: bool,
+    prompt: tuple[str, ...],
+    cwd: str | None,
+    output: str,
+    choices: Choices,
+    store: str | None,
+) -> int:
+    """Start a session from what the model saw at the end of a recording.
+
+    SESSION is the id of a recording (or of a session), as `everlog import` tells it; with --last there is none, and all
+    words are PROMPT. The recording is not touched. The new session names it as its parent, has its own system prompt,
+    and works on PROMPT; without one, `everlog resume` goes on with it. The model is the recording's, unless --model
+    names another.
+    """
+    words = (session, *prompt) if last and session is not None else prompt
+    text = prompt_from(words) if words else None
+    folder = None if cwd is None else str(working_folder(cwd))
+
+    async def work() -> int:
+        header = await _begun(store, None if last else session, last, folder)
+        if text is None:
+            click.echo(f"session {one_line(header.id)}, from {one_line(header.parent_session or '')}")
+            return 0
+        face = face_for(output)
+        async with harness_for(choices, store) as harness:
+            agent = await harness.agents.resume(header.id, model=choices.model, set_up=prepare(choices, harness, face))
+            async with agent:
+                outcome = await converse(agent, face, notices(harness, agent), lambda agent: agent.followup(text))
+        return outcome.exit_code
+
+    return asyncio.run(work())
+
+
+async def _begun(store: str | None, session: str | None, last: bool, cwd: str | None) -> Header:
+    from everlog.interop.continuing import continue_in
+
+    async with stored(store) as opened, await opened.open(await find_id(opened, session, last), "read") as log:
+        return await continue_in(opened, log, cwd)
