@@ -14,7 +14,7 @@ from tests.interop.foreign import lines
 @pytest.fixture
 def sound(tmp_path: Path) -> Path:
     path = tmp_path / "sound.jsonl"
-    path.write_bytes(file(closed(user(2))))
+    path.write_bytes(file(closed(user(2)), cwd=str(tmp_path)))
     return path
 
 
@@ -31,7 +31,7 @@ def test_a_log_that_breaks_no_rule_becomes_a_session_that_goes_on(cli: Cli, soun
 
 def test_another_becomes_a_recording_and_is_listed_as_one(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "broken.jsonl"
-    path.write_bytes(file(opened(call("nobody-asked"))))
+    path.write_bytes(file(opened(call("nobody-asked")), cwd=str(tmp_path)))
     done = cli("import", str(path))
     assert done.code == 0, done
     assert "can only be looked at" in done.out
@@ -78,7 +78,7 @@ def test_continue_starts_a_session_from_a_recording_and_works_on_the_prompt(cli:
     made = cli("import", str(path), "--json").json
     assert (made["kind"], made["format"]) == ("recording", "claude-code")
     script = cli.script("- Unused.\n- Unused.\n- I see a.py.")
-    done = cli("continue", "s-1", "what is there?", "--cwd", str(tmp_path), "--model", script, "--output", "json")
+    done = cli("continue", "s-1", "what is there?", "--model", script, "--output", "json")
     assert done.code == 0, done
     assert done.json["text"] == "I see a.py."
     lineage = cli("show", done.json["session"], "--view", "lineage", "--json").json

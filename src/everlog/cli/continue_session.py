@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import click
 
@@ -19,7 +20,9 @@ from everlog.session.header import Header
 @declare("continue")
 @session_argument
 @click.argument("prompt", nargs=-1)
-@click.option("--cwd", metavar="FOLDER", help="The folder that tools work in.  [default: the recording's]")
+@click.option(
+    "--cwd", metavar="FOLDER", help="The folder that tools work in.  [default: the recording's, else this one]"
+)
 @agent_options
 @store_option
 def command(
@@ -62,3 +65,8 @@ async def _begun(store: str | None, session: str | None, last: bool, cwd: str | 
 
     async with stored(store) as opened, await opened.open(await find_id(opened, session, last), "read") as log:
         return await continue_in(opened, log, cwd)
+
+
+def _folder(recorded: str | None) -> str:
+    """Give the folder of a recording; this one where that is on another machine."""
+    return recorded if recorded is not None and Path(recorded).is_dir() else str(Path.cwd())
