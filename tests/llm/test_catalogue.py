@@ -90,7 +90,7 @@ async def test_names_that_lead_nowhere_say_what_would_do(monkeypatch: pytest.Mon
     async with service("[provider.bare]\nneeds_key = false") as models:
         with pytest.raises(UnknownModel, match=r"name it as provider/model.*openai"):
             models.resolve("gpt-5")
-        with pytest.raises(UnknownModel, match=r"no provider 'opnai'.*known: bare, deepseek"):
+        with pytest.raises(UnknownModel, match=r"no provider 'opnai'.*known: anthropic, bare, deepseek"):
             models.resolve("opnai/gpt-5")
         with pytest.raises(ProviderUnavailable, match="set OPENAI_API_KEY, or run: everlog auth set openai"):
             models.resolve("openai/gpt-5")

@@ -20,7 +20,6 @@ from everlog.session.jsonvalue import decode, encode
 from everlog.session.messages import (
     Block,
     Message,
-    Reasoning,
     Text,
     ToolCall,
     ToolResult,
@@ -92,18 +91,28 @@ def _is_nothing(block: Block, role: str) -> bool:
 
 
 def results_apart(messages: Sequence[Message]) -> list[Message]:
-    """Give each result a message of its own, before whatever else its message holds."""
+    """Give each result a message of its own, a user's, before whatever else its message holds."""
     result: list[Message] = []
     for message in messages:
         found = [block for block in message.content if isinstance(block, ToolResult)]
-        if not found or len(message.content) == 1:
+        if not found or (len(message.content) == 1 and message.role == "user"):
             result.append(message)
             continue
-        result += [_with_content(message, (block,), f"{message.id}:{at}") for at, block in enumerate(found)]
+        result += [user_message([block], message.source, f"{message.id}:{at}") for at, block in enumerate(found)]
         rest = tuple(block for block in message.content if not isinstance(block, ToolResult))
         if rest:
             result.append(_with_content(message, rest))
     return result
+
+
+def calls_of(message: Message) -> tuple[ToolCall, ...]:
+    """Give the calls of an answer; nobody else makes any."""
+    return message.calls if message.role == "assistant" else ()
+
+
+def result_of(message: Message) -> ToolResult | None:
+    """Give the result that a message is, once `results_apart` has been over it."""
+    return message.result if message.role == "user" else None
 
 
 def results_after_calls(messages: Sequence[Message]) -> list[Message]:
@@ -115,12 +124,13 @@ def results_after_calls(messages: Sequence[Message]) -> list[Message]:
     answers, orphans = _paired(messages)
     result: list[Message] = []
     for at, message in enumerate(messages):
-        if message.result is None:
+        answer = result_of(message)
+        if answer is None:
             result.append(message)
-            for number, call in enumerate(message.calls):
+            for number, call in enumerate(calls_of(message)):
                 result.append(answers.get((at, number)) or _missing(message, number, call))
         elif at in orphans:
-            result.append(_as_text(message, message.result))
+            result.append(_as_text(message, answer))
     return result
 
 
@@ -130,10 +140,11 @@ def _paired(messages: Sequence[Message]) -> tuple[dict[tuple[int, int], Message]
     answers: dict[tuple[int, int], Message] = {}
     orphans: set[int] = set()
     for at, message in enumerate(messages):
-        for number, call in reversed(list(enumerate(message.calls))):
+        for number, call in reversed(list(enumerate(calls_of(message)))):
             waiting.setdefault(call.id, []).append((at, number))
-        if message.result is not None:
-            open_calls = waiting.get(message.result.tool_call_id)
+        answer = result_of(message)
+        if answer is not None:
+            open_calls = waiting.get(answer.tool_call_id)
             if open_calls:
                 answers[open_calls.pop()] = message
             else:
@@ -158,12 +169,13 @@ def with_valid_ids(messages: Sequence[Message], names: Names) -> list[Message]:
     renamed: Iterator[str] = iter(())
     result = []
     for message in messages:
-        if message.calls:
-            ids = [_fitting(call.id, names, used) for call in message.calls]
+        calls, answer = calls_of(message), result_of(message)
+        if calls:
+            ids = [_fitting(call.id, names, used) for call in calls]
             renamed = iter(ids)
-            message = _with_ids(message, ids)
-        elif message.result is not None:
-            message = _answering(message, message.result, next(renamed))
+            message = _with_calls(message, calls, [_with_id(call, id) for call, id in zip(calls, ids, strict=True)])
+        elif answer is not None:
+            message = _answering(message, answer, next(renamed))
         result.append(message)
     return result
 
@@ -178,15 +190,8 @@ def _fitting(id: str, names: Names, used: set[str]) -> str:
     return fitting
 
 
-def _with_ids(message: Message, ids: Sequence[str]) -> Message:
-    if [call.id for call in message.calls] == list(ids):
-        return message
-    fresh = iter(ids)
-    content = tuple(
-        ToolCall(id=next(fresh), name=block.name, arguments=block.arguments) if isinstance(block, ToolCall) else block
-        for block in message.content
-    )
-    return _with_content(message, content)
+def _with_id(call: ToolCall, id: str) -> ToolCall:
+    return call if call.id == id else ToolCall(id=id, name=call.name, arguments=call.arguments)
 
 
 def _answering(message: Message, result: ToolResult, call_id: str) -> Message:
@@ -206,7 +211,7 @@ def with_valid_names(messages: Sequence[Message], offered: Collection[str], name
         name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unknown"
         return call if fits(call.name) else ToolCall(id=call.id, name=name, arguments=call.arguments)
 
-    return [_with_calls(m, [renamed(call) for call in m.calls]) if m.calls else m for m in messages]
+    return [_with_calls(m, calls, list(map(renamed, calls))) if (calls := calls_of(m)) else m for m in messages]
 
 
 def with_object_arguments(messages: Sequence[Message]) -> list[Message]:
@@ -216,7 +221,7 @@ def with_object_arguments(messages: Sequence[Message]) -> list[Message]:
         arguments = object_arguments(call.arguments)
         return call if arguments == call.arguments else ToolCall(id=call.id, name=call.name, arguments=arguments)
 
-    return [_with_calls(m, [mended(call) for call in m.calls]) if m.calls else m for m in messages]
+    return [_with_calls(m, calls, list(map(mended, calls))) if (calls := calls_of(m)) else m for m in messages]
 
 
 def object_arguments(raw: str) -> str:
@@ -230,23 +235,16 @@ def object_arguments(raw: str) -> str:
     return raw if is_object else encode({"invalid_arguments": raw}).decode()
 
 
-def _with_calls(message: Message, calls: Sequence[ToolCall]) -> Message:
-    if all(new is old for new, old in zip(calls, message.calls, strict=True)):
+def _with_calls(message: Message, calls: Sequence[ToolCall], renewed: Sequence[ToolCall]) -> Message:
+    """Give the message with these calls in the place of its own."""
+    if all(new is old for new, old in zip(renewed, calls, strict=True)):
         return message
-    fresh = iter(calls)
+    fresh = iter(renewed)
     return _with_content(message, tuple(next(fresh) if isinstance(b, ToolCall) else b for b in message.content))
 
 
-def _with_content(message: Message, content: tuple[Block, ...], id: str | None = None) -> Message:
-    return Message(id=id or message.id, role=message.role, content=content, source=message.source)
-
-
-def without_reasoning(message: Message) -> Message | None:
-    """Give the message without its reasoning, or None when nothing is left."""
-    kept = tuple(block for block in message.content if not isinstance(block, Reasoning))
-    if len(kept) == len(message.content):
-        return message
-    return _with_content(message, kept) if kept else None
+def _with_content(message: Message, content: tuple[Block, ...]) -> Message:
+    return Message(id=message.id, role=message.role, content=content, source=message.source)
 
 
 def result_text(result: ToolResult) -> str:

@@ -29,7 +29,7 @@ import msgspec
 from everlog.llm.failure import BAD_REQUEST, ModelFailure
 from everlog.llm.media import DEFAULT_BUDGET, Media, as_text, base64_text, is_text
 from everlog.llm.replay import Blocks, digest, own_items
-from everlog.llm.wireorder import Names, wire_order
+from everlog.llm.wireorder import Names, result_of, wire_order
 from everlog.session.messages import Block, File, Image, Message, Text, ToolCall, ToolResult
 from everlog.session.request import Request
 
@@ -103,7 +103,7 @@ def _messages(request: Request, config: Item, ordered: Sequence[Message], blobs:
     writer = _Writer(request, media)
     written: list[Item] = []
     for message in ordered:
-        role = "assistant" if message.role == "assistant" and message.result is None else "user"
+        role = "assistant" if message.role == "assistant" else "user"
         content = list(writer.write(message))
         if not content:
             continue
@@ -125,8 +125,9 @@ class _Writer(msgspec.Struct):
     media: Media
 
     def write(self, message: Message) -> Iterator[Item]:
-        if message.result is not None:
-            yield self._result(message.result)
+        result = result_of(message)
+        if result is not None:
+            yield self._result(result)
         elif message.role == "assistant":
             yield from self._answer(message)
         else:

@@ -28,7 +28,7 @@ import msgspec
 from everlog.llm.failure import BAD_REQUEST, ModelFailure
 from everlog.llm.media import DEFAULT_BUDGET, Media, as_text, data_url, is_text
 from everlog.llm.replay import is_own
-from everlog.llm.wireorder import Names, result_text, wire_order
+from everlog.llm.wireorder import Names, result_of, result_text, wire_order
 from everlog.session.messages import (
     Block,
     File,
@@ -121,7 +121,7 @@ def _names(dialect: dict[str, Any]) -> Names:
 
 def _last_input(messages: Sequence[Message]) -> int:
     """Give the index of the last message that is an input and no result."""
-    inputs = (at for at, m in enumerate(messages) if m.role == "user" and m.result is None)
+    inputs = (at for at, m in enumerate(messages) if m.role == "user" and result_of(m) is None)
     return max(inputs, default=0)
 
 
@@ -139,13 +139,14 @@ class _Writer(msgspec.Struct):
         # all results of the answer, which must not be parted.
         shown: list[dict[str, Any]] = []
         for at, message in enumerate(messages):
-            if message.result is not None:
+            result = result_of(message)
+            if result is not None:
                 yield {
                     "role": "tool",
-                    "tool_call_id": message.result.tool_call_id,
-                    "content": _result(message.result),
+                    "tool_call_id": result.tool_call_id,
+                    "content": _result(result),
                 }
-                shown += self._shown(message.result)
+                shown += self._shown(result)
                 continue
             if shown:
                 yield {"role": "user", "content": shown}

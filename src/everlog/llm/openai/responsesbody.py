@@ -28,7 +28,7 @@ import msgspec
 from everlog.llm.failure import BAD_REQUEST, ModelFailure
 from everlog.llm.media import DEFAULT_BUDGET, Media, as_text, data_url, is_text
 from everlog.llm.replay import Blocks, own_items
-from everlog.llm.wireorder import Names, result_text, wire_order
+from everlog.llm.wireorder import Names, result_of, result_text, wire_order
 from everlog.session.messages import Block, File, Image, Message, Text, ToolCall, ToolResult
 from everlog.session.request import Request
 
@@ -106,8 +106,9 @@ class _Writer(msgspec.Struct):
     media: Media
 
     def write(self, message: Message) -> Iterator[dict[str, Any]]:
-        if message.result is not None:
-            yield self._result(message.result)
+        result = result_of(message)
+        if result is not None:
+            yield self._result(result)
         elif message.role == "assistant":
             yield from self._answer(message)
         else:
