@@ -210,13 +210,13 @@ class Store:
         if live is not None:
             await live.flush()
         if live is not None and at in (None, live.next_seq - 1):
-            child, types = self._forked_live(live, open_turn), set(live._writing.types)
+            child, types, covered = self._forked_live(live, open_turn), set(live._writing.types), live._covered
         else:
-            child, types = await asyncio.to_thread(self._forked_stored, id, at, open_turn)
+            child, types, covered = await asyncio.to_thread(self._forked_stored, id, at, open_turn)
         own = list(child.events[child.header.inherited_events :])
         lease = await self._job(lambda: self._backend.fork(id, self._end_of(id, child.header), child.header))
         child._events = EventList(own, self._events(child.id, child.vocabulary), child.next_seq - len(own))
-        await self._attach(child, lease, types, 0)
+        await self._attach(child, lease, types, covered)
         for event in own:
             child._writing.write(event)
         return child
@@ -227,7 +227,7 @@ class Store:
         inherit(child, parent, seq, open_turn)
         return child
 
-    def _forked_stored(self, id: str, at: int | None, open_turn: OpenTurn) -> tuple[DurableSession, set[str]]:
+    def _forked_stored(self, id: str, at: int | None, open_turn: OpenTurn) -> tuple[DurableSession, set[str], int]:
         events = self._events(id, self._vocabulary)
         parent = Log(stored_header(id, events.reader), self._vocabulary)
         parent._events = EventList([], events, events.reader.end().next_seq)
@@ -239,7 +239,7 @@ class Store:
         _demand_sound(id, loaded)
         child.parent_running = id not in self._live and self._backend.holder(id) is not None
         end_inherited(child, parent, seq, open_turn)
-        return child, loaded.types
+        return child, loaded.types, loaded.covered
 
     def _end_of(self, parent: str, header: Header) -> End:
         """Give where a fork leaves its parent."""
