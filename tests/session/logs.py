@@ -203,7 +203,8 @@ class Walk:
         calls = self.session.ledger.calls
         id = calls.pending[0]
         if id in calls.settled:
-            self.story.result(id, CONTENT)
+            settled: Any = self.session.events[calls.settled[id]].data
+            self.session.append_json("tool/result", settled.value(), "append", [calls.taken[id]])
         elif id in calls.taken:
             self.story.result(id, CONTENT, code=self.pick([None, "TOOL_FAILED", "TOOL_OUTCOME_UNKNOWN"]))
         else:

@@ -15,6 +15,7 @@ from everlog.session.projections.stream import Stream
 from everlog.session.projections.transcript import Line
 from everlog.session.projections.usage import Spent
 from everlog.session.request import Request
+from everlog.session.rules.ledger import Ledger
 from everlog.session.surface import Surface
 from everlog.session.views import View
 
@@ -54,7 +55,7 @@ def plain(view: Any) -> Any:
 def own(log: Log) -> tuple[Any, ...]:
     """All that a log holds."""
     events = [event.to_json() for event in log.events]
-    return events, log.surface.nodes, log.surface.generation, log.ledger.to_bytes()
+    return events, log.surface.nodes, log.surface.generation, Ledger.from_bytes(log.ledger.to_bytes())
 
 
 def everything(log: Log) -> tuple[Any, ...]:

@@ -149,8 +149,7 @@ class SessionMachine(RuleBasedStateMachine):
                 self.session.append(partial, "append", [event.seq for event in running_chunks(self.session)])
         for id in list(ledger.calls.pending):
             if id in ledger.calls.settled:
-                settled: Any = self.session.events[ledger.calls.settled[id]].data
-                self.session.append_json("tool/result", settled.value(), "append", [ledger.calls.taken[id]])
+                Walk(story, chooser(0)).result()
             else:
                 story.result(id, code="ABORTED" if id in ledger.calls.taken else "TOOL_NOT_STARTED")
         story.end_step()

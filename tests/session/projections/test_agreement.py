@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.session.logs import CONTENT, Walk, foreign_logs, stories
@@ -19,8 +18,6 @@ from everlog.session.repair import closers
 from everlog.session.restoring import restore, save, take_in_stored
 from everlog.session.rules import check
 
-EACH = pytest.mark.parametrize("name", names())
-
 
 def cold(log: Log, fold: Projection[Any, Any], count: int) -> Any:
     """The view of the first events, from a log that holds no others."""
@@ -30,43 +27,44 @@ def cold(log: Log, fold: Projection[Any, Any], count: int) -> Any:
     return plain(fold.view(state, Recording(log.header, log.events[:count])))
 
 
-@EACH
 @given(story=stories())
-@settings(max_examples=40)
-def test_live_cold_and_as_of_a_seq_agree_at_every_cut(name: str, story: Story) -> None:
-    log, fold = story.session, named(name)
+@settings(max_examples=60)
+def test_live_cold_and_as_of_a_seq_agree_at_every_cut(story: Story) -> None:
+    log = story.session
     live = Session(log.header)
     for event in log.events:
         live._take_in(event, None if event.kind is None else event.kind.check(event.data_json))
-        at_the_time = plain(live.project(name))
-        if event.seq % 5 == 0 or event.seq + 1 == log.next_seq:
-            assert at_the_time == cold(log, fold, event.seq + 1) == plain(log.project(name, at=event.seq))
+        for name in names():
+            at_the_time = plain(live.project(name))
+            if event.seq % 5 == 0 or event.seq + 1 == log.next_seq:
+                as_of = plain(log.project(name, at=event.seq))
+                assert at_the_time == cold(log, named(name), event.seq + 1) == as_of, name
 
 
-@EACH
 @given(log=stories().map(lambda story: story.session) | foreign_logs(), cut=st.integers(0, 60))
-@settings(max_examples=60)
-def test_a_state_is_plain_json_and_goes_on_from_it(name: str, log: Log, cut: int) -> None:
-    fold = named(name)
-    state = fold.init()
-    for event in log.events[:cut]:
-        fold.apply(state, event)
-    restored = json.loads(json.dumps(state))
-    assert restored == state
-    for event in log.events[cut:]:
-        fold.apply(restored, event)
-    assert plain(fold.view(restored, log)) == plain(log.project(name))
+@settings(max_examples=100)
+def test_a_state_is_plain_json_and_goes_on_from_it(log: Log, cut: int) -> None:
+    for name in names():
+        fold = named(name)
+        state = fold.init()
+        for event in log.events[:cut]:
+            fold.apply(state, event)
+        restored = json.loads(json.dumps(state))
+        assert restored == state, name
+        for event in log.events[cut:]:
+            fold.apply(restored, event)
+        assert plain(fold.view(restored, log)) == plain(log.project(name)), name
 
 
-@EACH
 @given(story=stories())
-@settings(max_examples=40)
-def test_a_state_holds_no_content(name: str, story: Story) -> None:
-    fold = named(name)
-    state = fold.init()
-    for event in story.session.events:
-        fold.apply(state, event)
-    assert CONTENT not in json.dumps(state, ensure_ascii=False)
+@settings(max_examples=60)
+def test_a_state_holds_no_content(story: Story) -> None:
+    for name in names():
+        fold = named(name)
+        state = fold.init()
+        for event in story.session.events:
+            fold.apply(state, event)
+        assert CONTENT not in json.dumps(state, ensure_ascii=False), name
 
 
 class Held:
