@@ -99,6 +99,8 @@ async def test_names_that_lead_nowhere_say_what_would_do(monkeypatch: pytest.Mon
 
 
 def test_every_variable_that_may_hold_a_key_is_known() -> None:
-    names = key_variables(catalogue('[provider.my-lab]\nbase_url = "x"\nheaders = { A = "env:TENANT", B = "plain" }\n'))
+    names = key_variables(
+        Config.parse('[provider.my-lab]\nbase_url = "x"\nheaders = { A = "env:TENANT", B = "plain" }\n')
+    )
     assert {"OPENAI_API_KEY", "MY_LAB_API_KEY", "TENANT"} <= names
     assert "plain" not in names

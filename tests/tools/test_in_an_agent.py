@@ -341,3 +341,17 @@ async def test_a_hostile_repository_finds_no_key_in_a_command_that_is_allowed(
         log = await worked(harness, workspace)
         assert len(results(log)) == len(commands)
         assert not any(b"sk-the-key-itself" in event.to_json() for event in log.events)
+
+
+async def test_the_key_of_a_provider_is_kept_from_commands_whatever_its_variable_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_KEY", "the-labs-own-key")
+    monkeypatch.setenv("LAB_TENANT", "the-labs-own-tenant")
+    table = '[provider.lab]\nbase_url = "http://lab/v1"\nkey_env = "LAB_KEY"\nheaders = { X = "env:LAB_TENANT" }\n'
+    command = use("bash", command="env; echo ${LAB_KEY:-nothing}")
+    async with harnessed([[command], "done"], more=table) as harness:
+        log = await worked(harness, tmp_path)
+    everything = b"".join(event.to_json() for event in log.events)
+    assert b"the-labs-own" not in everything
+    assert b"nothing" in everything

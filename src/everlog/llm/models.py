@@ -173,13 +173,14 @@ class Models:
         spoken = (name for name, known in self.catalogue.providers.items() if known.protocol in self._protocols)
         return sorted({*self._factories, *spoken})
 
-    def key_variables(self) -> frozenset[str]:
-        """Give the environment variables that hold keys: what no tool's command may see."""
-        return key_variables(self.catalogue)
 
+def key_variables(config: Config) -> frozenset[str]:
+    """Give the environment variables that hold keys, or headers that may be keys: what no command may see.
 
-def key_variables(catalogue: Catalogue) -> frozenset[str]:
-    """Give the environment variables that hold keys, or headers that may be keys."""
+    Raises:
+        ConfigError: a value of `[provider]` or `[model]` is wrong.
+    """
+    catalogue = Catalogue.load(config)
     keys = {key_variable(name, known.key_env) for name, known in catalogue.providers.items()}
     values = (value for known in catalogue.providers.values() for value in known.headers.values())
     return frozenset(keys | {value.removeprefix("env:") for value in values if value.startswith("env:")})

@@ -16,7 +16,7 @@ from everlog.kernel import Serial
 from everlog.llm.assembler import Assembler
 from everlog.llm.catalogue import ModelFacts, Provider
 from everlog.llm.failure import ModelFailure
-from everlog.llm.models import Models, ProviderUnavailable, UnknownModel
+from everlog.llm.models import Models, ProviderUnavailable, UnknownModel, key_variables
 from everlog.llm.side import Aside, SideAnswer, SideRequests
 from everlog.session.jsonvalue import JSONObject
 from everlog.session.payloads import RequestHeader
@@ -41,6 +41,7 @@ __all__ = [
     "SideRequests",
     "UnknownModel",
     "WireProtocol",
+    "key_variables",
 ]
 
 

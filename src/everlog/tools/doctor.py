@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from everlog.kernel import Config
+from everlog.llm.seam import key_variables
 from everlog.tools.environment import secrets_of
 from everlog.tools.permissions.settings import rules_from
 from everlog.tools.sandbox import sandbox_settings, unusable
@@ -58,7 +59,7 @@ def _sandbox(config: Config) -> Protection:
 
 def _secrets(config: Config) -> Protection:
     kept = rules_from(config).keep_env
-    names = sorted(name for name in secrets_of() if name not in kept)
+    names = sorted(name for name in secrets_of(named=key_variables(config)) if name not in kept)
     shown = ", ".join(names) or "none are set"
     passed = f"; commands get {', '.join(sorted(kept))} all the same" if kept else ""
     return Protection("secrets", True, f"kept from commands: {shown}{passed}")

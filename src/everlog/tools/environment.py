@@ -23,10 +23,13 @@ def is_secret(name: str) -> bool:
     return name not in _HARMLESS and _SECRET_NAME.search(name) is not None
 
 
-def secrets_of(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Give the variables that hold secrets: by a telling name, or by the value of one that has such a name."""
+def secrets_of(environ: Mapping[str, str] = os.environ, named: Collection[str] = ()) -> dict[str, str]:
+    """Give the variables that hold secrets: by a telling name, or by the value of one that has such a name.
+
+    `named` are others that are known to, like those that hold the keys of providers.
+    """
     held = dict(environ.items())  # the system's environment decodes each value at each look
-    told = {name: value for name, value in held.items() if is_secret(name) and value}
+    told = {name: value for name, value in held.items() if value and (name in named or is_secret(name))}
     values = {value for value in told.values() if len(value) >= MIN_LENGTH}
     return told | {name: value for name, value in held.items() if value in values}
 
@@ -46,16 +49,24 @@ def redacted(text: str, secrets: Mapping[str, str]) -> str:
 
 
 class Surroundings:
-    """What of this process's environment tools may see. `keep` names secrets that commands get all the same."""
+    """What of this process's environment tools may see.
 
-    def __init__(self, environ: Mapping[str, str] = os.environ, keep: Collection[str] = ()) -> None:
+    `keep` names secrets that commands get all the same, `named` secrets that their names do not tell.
+    """
+
+    def __init__(
+        self, environ: Mapping[str, str] = os.environ, keep: Collection[str] = (), named: Collection[str] = ()
+    ) -> None:
         self._environ = environ
         self._keep = frozenset(keep)
+        self._named = frozenset(named)
 
     def for_commands(self) -> dict[str, str]:
         """Give the environment of a command."""
-        return without_secrets(self._environ, self._keep)
+        held = secrets_of(self._environ, self._named)
+        return {name: value for name, value in self._environ.items() if name in self._keep or name not in held}
 
     def secrets(self) -> dict[str, str]:
         """Give the secrets whose values no output may show."""
-        return {name: value for name, value in secrets_of(self._environ).items() if name not in self._keep}
+        held = secrets_of(self._environ, self._named)
+        return {name: value for name, value in held.items() if name not in self._keep}

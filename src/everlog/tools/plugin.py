@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from everlog.kernel import ConfigError, Context, plugin
+from everlog.llm.seam import key_variables
 from everlog.tools.addresses import WebAccess, web_settings
 from everlog.tools.environment import Surroundings, secrets_of
 from everlog.tools.hooks import ALWAYS, POLICY
@@ -27,7 +28,9 @@ async def tools(ctx: Context) -> AsyncIterator[None]:
     rules = rules_from(ctx.config)
     permissions = Permissions(rules, ctx)
     ctx.provide(Permissions, permissions)
-    ctx.provide(Tools, ToolRegistry(ctx, surroundings=Surroundings(keep=rules.keep_env)))
+    ctx.provide(
+        Tools, ToolRegistry(ctx, surroundings=Surroundings(keep=rules.keep_env, named=key_variables(ctx.config)))
+    )
     ctx.on(POLICY, permissions.decide)
 
     def keep_for_good(rule: str) -> None:
@@ -46,7 +49,7 @@ async def builtin_tools(ctx: Context) -> AsyncIterator[None]:
     """Read, write, edit, search, run commands, fetch pages, ask, keep a list."""
     from everlog.tools.builtin import BUILTIN
 
-    if secrets_of():
+    if secrets_of(named=key_variables(ctx.config)):
         ctx.at_end(keep_private())
     jobs = Jobs()
     ctx.provide(Jobs, jobs)
