@@ -60,13 +60,13 @@ class Witness:
         made, sent, asked = LoopFactory._make, Attempt._send, Try._send
         witness = self
 
-        async def make(factory: LoopFactory, session: Any, route: Any, set_up: Any) -> LiveAgent:
+        async def make(factory: LoopFactory, session: Any, *rest: Any) -> LiveAgent:
             store = factory._store
             place = store if store.url.startswith("memory:") else store.url
             seen = witness.sessions.setdefault((place, session.id), Seen(session, store.url))
             seen.log = session
             witness._of[id(session)] = seen
-            return await made(factory, session, route, set_up)
+            return await made(factory, session, *rest)
 
         async def send(attempt: Attempt, outgoing: Outgoing) -> AsyncIterator[Delta]:
             stream = await sent(attempt, outgoing)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from everlog.agent.boundary import Boundary
 from everlog.agent.live import LiveAgent
-from everlog.agent.seam import AgentFactory, Agents, NoLoop, OwnedAgent, SetUp
+from everlog.agent.seam import Agent, AgentFactory, Agents, NoLoop, OwnedAgent, SetUp
 from everlog.agent.step import folder_of
 from everlog.errors import EverlogError
 from everlog.kernel import Context, Scope, plugin
@@ -55,12 +55,12 @@ class LoopFactory(AgentFactory):
             except EverlogError as error:
                 _log.error("the agent of session %s did not end well: %s", agent.id, error)
 
-    async def create(self, model: str, header: Header, set_up: SetUp | None) -> OwnedAgent:
+    async def create(self, model: str, header: Header, set_up: SetUp | None, below: Agent | None = None) -> OwnedAgent:
         """Begin a session; when anything fails, it is deleted again."""
         route = self._models.resolve(model)
         session = await self._store.create(header)
         try:
-            return await self._make(session, route, set_up)
+            return await self._make(session, route, set_up, *([below.scope] if below is not None else []))
         except BaseException:
             await self._store.purge(session.id)
             raise
@@ -88,9 +88,11 @@ class LoopFactory(AgentFactory):
 
         return probe
 
-    async def _make(self, session: DurableSession, route: Route, set_up: SetUp | None) -> LiveAgent:
+    async def _make(
+        self, session: DurableSession, route: Route, set_up: SetUp | None, above: Scope | None = None
+    ) -> LiveAgent:
         """Give an agent that is set up and published; when that fails, nothing is left of it but the stored session."""
-        scope = self._scope.child(f"agent {session.id}")
+        scope = (above or self._scope).child(f"agent {session.id}")
         scope.provide(Session, session)
         scope.provide(Boundary, Boundary(session))
         agent = LiveAgent(session, scope, self._models, route, self._tools, self._prompt)

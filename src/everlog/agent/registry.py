@@ -27,9 +27,10 @@ class AgentRegistry(Agents):
         cwd: str | Path | None = None,
         header: Header | dict[str, Any] | None = None,
         set_up: SetUp | None = None,
+        below: Agent | None = None,
     ) -> OwnedAgent:
         """Begin a session, and give the agent that runs it."""
-        return await self._factory().create(model, _header(header, cwd), set_up)
+        return await self._factory().create(model, _header(header, cwd), set_up, below)
 
     async def resume(self, id: str, *, model: str | None = None, set_up: SetUp | None = None) -> OwnedAgent:
         """Give a new agent for a stored session."""

@@ -190,11 +190,13 @@ class Agents(ABC):
         cwd: str | Path | None = None,
         header: Header | dict[str, Any] | None = None,
         set_up: SetUp | None = None,
+        below: Agent | None = None,
     ) -> OwnedAgent:
         """Begin a session, and give the agent that runs it.
 
-        `cwd` is made absolute and goes into the session's header, of which `header` may give more. When this
-        raises, nothing was published and no session is left.
+        What was registered for the agent `below` which it stands holds for it too. `cwd` is made absolute and goes into
+        the session's header, of which `header` may give more. When this raises, nothing was published and no session
+        is left.
 
         Raises what `Models.resolve`, the store and `set_up` raise; NoLoop.
         """
@@ -230,7 +232,7 @@ class AgentFactory(ABC):
     """Makes agents: what a loop registers with `Agents.use`. See `Agents` for what is promised."""
 
     @abstractmethod
-    async def create(self, model: str, header: Header, set_up: SetUp | None) -> OwnedAgent:
+    async def create(self, model: str, header: Header, set_up: SetUp | None, below: Agent | None = None) -> OwnedAgent:
         """Begin a session with this header, and give the agent that runs it."""
 
     @abstractmethod

@@ -10,6 +10,7 @@ from contextlib import closing
 
 import click
 
+from everlog.cli.family import drawn
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import short_time, write_json, write_table
 from everlog.cli.plain import one_line
@@ -54,8 +55,14 @@ def _tell(page: Sequence[Summary], limit: int) -> None:
         return
     length = _telling_length([summary.id for summary in page])
     rows = [
-        [summary.id[:length], short_time(summary.updated_at), f"{summary.events:,}", _state(summary), _about(summary)]
-        for summary in page
+        [
+            summary.id[:length],
+            short_time(summary.updated_at),
+            f"{summary.events:,}",
+            _state(summary),
+            lead + _about(summary),
+        ]
+        for lead, summary in drawn(page)
     ]
     write_table(rows, _HEADS)
     if len(page) == limit:

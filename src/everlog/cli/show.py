@@ -8,15 +8,17 @@ from types import ModuleType
 
 import click
 
+from everlog.agent.delegation import DELEGATED
+from everlog.cli.family import descendants
 from everlog.cli.faults import UsageFault
-from everlog.cli.opened import reading
+from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, short_time, write_json
 from everlog.cli.plain import one_line
 from everlog.cli.views import VIEWS
 from everlog.session import Event
 from everlog.session.payloads import ToolResultEvent, TurnEnd
-from everlog.store.seam import StoredRecording
+from everlog.store.seam import Store, StoredRecording
 
 
 @declare("show")
@@ -34,7 +36,7 @@ def command(session: str | None, last: bool, view: str, at: int | None, as_json:
     chosen: ModuleType = import_module(f"everlog.cli.views.{view}")
 
     async def work() -> None:
-        async with reading(store, session, last) as log:
+        async with stored(store) as opened, await opened.open(await find_id(opened, session, last), "read") as log:
             if at is not None and at >= log.next_seq:
                 raise UsageFault(f"--at {at}: the session has the events 0 to {log.next_seq - 1}")
             if as_json:
@@ -44,6 +46,7 @@ def command(session: str | None, last: bool, view: str, at: int | None, as_json:
             chosen.tell(log, at)
             if at is None:
                 _tell_tail(log)
+                await _tell_children(opened, log)
 
     asyncio.run(work())
 
@@ -70,6 +73,15 @@ def _tell_tail(log: StoredRecording) -> None:
     waiting = len(log.project("inbox"))
     if waiting:
         click.secho(f"{counted(waiting, 'input')} not yet taken up; `everlog resume {log.id}` goes on", fg="yellow")
+
+
+async def _tell_children(store: Store, log: StoredRecording) -> None:
+    """Draw the sub-agents that worked for the session, and theirs."""
+    if not any(event.type == DELEGATED for event in log.events):
+        return
+    for lead, child in descendants([summary async for summary in every(store)], log.id):
+        about = one_line(child.title or child.preview or "(nothing yet)", 60)
+        click.echo(f"{lead}{one_line(child.id)}  {counted(child.events, 'event')}  {about}")
 
 
 def _tell_interrupted(computed: list[Event]) -> None:
