@@ -92,7 +92,8 @@ def test_each_body_that_the_server_received_is_derived_again_from_the_log(cli: C
 def test_the_log_holds_neither_the_key_nor_a_body(cli: Cli, lab: Aimock) -> None:
     lab.answer({"content": "Hello."})
     assert cli("run", "hello", "--output", "json").code == 0
-    stored = b"".join(path.read_bytes() for path in cli.database.parent.glob(f"{cli.database.name}*"))
+    files = [path for path in cli.database.parent.rglob("sessions.db*") if path.is_file()]
+    stored = b"".join(path.read_bytes() for path in files)
     assert b"secret-key-of-the-lab" not in stored
     assert lab.bodies[0] not in stored
 

@@ -10,6 +10,7 @@ from everlog.cli.faults import UsageFault
 from everlog.cli.opened import find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json
+from everlog.cli.plain import one_line
 from everlog.session import Log
 from everlog.session.payloads import TurnEnd
 
@@ -69,8 +70,10 @@ def _tell(child: Log, parent: str, running: bool, as_json: bool) -> None:
         facts = {"id": child.id, "parent": parent, "inheritedEvents": header.inherited_events, "events": child.next_seq}
         write_json({**facts, "parentRunning": running, "cwd": header.cwd, "filesRolledBack": False})
         return
-    click.echo(f"session {child.id} holds the first {counted(header.inherited_events or 0, 'event')} of {parent}")
+    click.echo(
+        f"session {child.id} holds the first {counted(header.inherited_events or 0, 'event')} of {one_line(parent)}"
+    )
     if running:
         click.echo("the other session runs now: what it had stored was taken")
-    click.echo(f"{_FILES}{f' ({header.cwd})' if header.cwd else ''}")
+    click.echo(f"{_FILES}{f' ({one_line(header.cwd)})' if header.cwd else ''}")
     click.echo(f'go on with: everlog resume {child.id[:8]} "…"')

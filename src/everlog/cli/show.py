@@ -72,7 +72,8 @@ def _tell_tail(log: StoredRecording) -> None:
         _tell_interrupted(computed)
     waiting = len(log.project("inbox"))
     if waiting:
-        click.secho(f"{counted(waiting, 'input')} not yet taken up; `everlog resume {log.id}` goes on", fg="yellow")
+        told = f"{counted(waiting, 'input')} not yet taken up; `everlog resume {one_line(log.id)}` goes on"
+        click.secho(told, fg="yellow")
 
 
 async def _tell_children(store: Store, log: StoredRecording) -> None:

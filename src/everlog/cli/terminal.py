@@ -95,9 +95,9 @@ class Terminal:
                 pass
 
     def line(self, text: str, style: str = "") -> None:
-        """Write a line of its own; the text must be harmless."""
+        """Write a line of its own."""
         self._end_block()
-        self._console.print(Styled(text, style=style), soft_wrap=True)
+        self._console.print(Styled(harmless(text), style=style), soft_wrap=True)
 
     def _stream(self, event: Event) -> None:
         said = (delta for delta in deltas_of(event) if delta.kind in ("text", "reasoning"))
