@@ -6,18 +6,16 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
 
+from everlog.llm.adapter import Adapter, BlobReader
 from everlog.llm.failure import PROTOCOL, TIMEOUT, TRANSPORT, ModelFailure
 from everlog.llm.limits import RateLimits
 from everlog.session.jsonvalue import scrub, scrub_json
 from everlog.session.records import PACKED, Delta
 from everlog.session.request import Request
-
-if TYPE_CHECKING:
-    from everlog.llm.seam import Adapter, BlobReader
 
 _log = logging.getLogger("everlog.llm")
 

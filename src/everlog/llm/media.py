@@ -11,13 +11,10 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from everlog.llm.adapter import BlobReader
 from everlog.llm.failure import BAD_REQUEST, ModelFailure
 from everlog.session.messages import File, Image, Message, Text, ToolResult
-
-if TYPE_CHECKING:
-    from everlog.llm.seam import BlobReader
 
 DEFAULT_BUDGET = 20_000_000
 """Bytes of base64 text that a request may hold when its configuration names no budget."""

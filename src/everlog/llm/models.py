@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 from everlog.errors import EverlogError
 from everlog.kernel import Config, Context, plugin
+from everlog.llm.adapter import Adapter, Encoder, WireProtocol
 from everlog.llm.catalogue import Catalogue, ModelFacts, Provider, in_camel_case
+from everlog.llm.guard import Guarded
 from everlog.llm.keys import find_key, key_variable
+from everlog.llm.limits import RateLimits
+from everlog.llm.route import Route
 
-if TYPE_CHECKING:
-    from everlog.llm.limits import RateLimits
-    from everlog.llm.seam import Adapter, Encoder, Route, WireProtocol
-
-ProviderFactory: TypeAlias = "Callable[[str], Route]"
+ProviderFactory: TypeAlias = Callable[[str], Route]
 """Makes the route for a model's name as the provider knows it. Raises `UnknownModel` or `ProviderUnavailable`."""
 
 
@@ -74,8 +75,6 @@ class Models:
         return self._route(provider, known, model, options or {})
 
     def _route(self, provider: str, known: Provider, model: str, options: Mapping[str, Any]) -> Route:
-        from everlog.llm.seam import Route
-
         protocol = self._protocols.get(known.protocol)
         if protocol is None:
             speaks = ", ".join(sorted(self._protocols)) or "none"
@@ -97,9 +96,6 @@ class Models:
 
     def _adapter(self, provider: str, known: Provider, protocol: WireProtocol) -> Adapter:
         """Give the adapter of an endpoint; all routes to it share one, its connections and its rate limits."""
-        from everlog.llm.guard import Guarded
-        from everlog.llm.limits import RateLimits
-
         held = self._connected.get(provider)
         if held is not None:
             return held[1]
@@ -193,8 +189,6 @@ def _shaping(known: Provider, facts: ModelFacts) -> dict[str, Any]:
 
 
 def _with_options(route: Route, options: Mapping[str, Any]) -> Route:
-    from dataclasses import replace
-
     return replace(route, config={**route.config, **options}) if options else route
 
 

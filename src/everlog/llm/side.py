@@ -9,15 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from everlog.kernel import Scope
+from everlog.llm.route import Route
 from everlog.session.live import Session
 from everlog.session.messages import Message
 from everlog.session.payloads import RequestHeader, Usage
-
-if TYPE_CHECKING:
-    from everlog.llm.seam import Route
 
 
 @dataclass(frozen=True, kw_only=True)

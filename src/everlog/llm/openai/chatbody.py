@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from everlog.llm.adapter import BlobReader
 from everlog.llm.failure import BAD_REQUEST, ModelFailure
 from everlog.llm.media import DEFAULT_BUDGET, Media, as_text, data_url, is_text
 from everlog.llm.replay import is_own
@@ -40,9 +41,6 @@ from everlog.session.messages import (
     ToolResult,
 )
 from everlog.session.request import Request
-
-if TYPE_CHECKING:
-    from everlog.llm.seam import BlobReader
 
 OPTIONS = {
     "reasoningEffort": "reasoning_effort",

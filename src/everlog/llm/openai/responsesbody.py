@@ -21,19 +21,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from everlog.llm.adapter import BlobReader
 from everlog.llm.failure import BAD_REQUEST, ModelFailure
 from everlog.llm.media import DEFAULT_BUDGET, Media, as_text, data_url, is_text
 from everlog.llm.replay import Blocks, own_items
 from everlog.llm.wireorder import Names, result_of, result_text, wire_order
 from everlog.session.messages import Block, File, Image, Message, Text, ToolCall, ToolResult
 from everlog.session.request import Request
-
-if TYPE_CHECKING:
-    from everlog.llm.seam import BlobReader
 
 NAME = "openai-responses"
 OPTIONS = {
