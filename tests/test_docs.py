@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 RUNS = [
     "docs/agents.md",
+    "docs/embedding.md",
     "docs/importing.md",
     "docs/plugins.md",
     "docs/projections.md",

@@ -21,9 +21,9 @@ LINES = (
     {"store"},
     {"llm", "tools", "prompt", "compaction"},
     {"agent"},
-    {"interop"},
+    {"interop", "mcp"},
     {"harness", "testing"},  # modules that put the rooms together, for programs and for tests
-    {"cli", "web"},
+    {"sync", "cli", "web"},
 )
 LINE_OF = {room: line for line, rooms in enumerate(LINES) for room in rooms}
 SEAM_ONLY = {"agent": {"store", "llm", "tools", "prompt", "compaction"}}
