@@ -12,6 +12,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions": ("everlog.cli.sessions", "List the sessions, those used last first."),
     "show": ("everlog.cli.show", "Show a session: its transcript, or another view of it."),
     "request": ("everlog.cli.request", "Show what a model was sent."),
+    "context": ("everlog.cli.context", "Show what the model sees, in tokens, and what stands for what."),
+    "stats": ("everlog.cli.stats", "Show what a session, or all of them, cost: tokens, time, money."),
     "fork": ("everlog.cli.fork", "Make a new session that goes on from a point of another."),
     "diff": ("everlog.cli.diff", "Show where two sessions part, and what each has after."),
     "import": ("everlog.cli.import_session", "Take over a session of another tool."),

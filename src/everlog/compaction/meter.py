@@ -77,6 +77,10 @@ class Meter:
         """Give the tokens of one node. Raises ValueError when the seq is none."""
         return self.tokens[self.nodes.index(seq)]
 
+    def of_message(self, message: Message) -> int:
+        """Give the tokens that a message has, on the surface or not."""
+        return self._estimate(_message_counts(message))
+
     def of_text(self, text: str) -> int:
         """Give the tokens that a message with this text would have."""
         return self._estimate([*counts_of(text), _PER_MESSAGE])

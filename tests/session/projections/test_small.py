@@ -140,3 +140,17 @@ def test_what_is_open_has_no_end() -> None:
 def test_an_unknown_projection_is_named_in_the_error(name: str) -> None:
     with pytest.raises(KeyError, match="there are messages, transcript"):
         Story().session.project(name)
+
+
+def test_the_timeline_tells_when_the_first_piece_came_and_how_long_a_person_was_asked() -> None:
+    story = Story()
+    story.turn(), story.step(), story.header(), story.sent()
+    usage = {"kind": "usage", "t0": 1, "usage": {"inputTokens": 1}}
+    story.chunk(records=[usage]), story.chunk("first"), story.chunk("second")
+    story.answer(calls=["a"]), story.call("a")
+    asked = story.session.append(ApprovalAsked(id="ask", tool_name="read", call_id="a"))
+    decided = story.session.append(ApprovalDecided(id="ask", outcome="allowed-once"))
+    story.result("a")
+    [turn] = story.session.project("timeline")
+    assert turn.steps[0].attempts[0].first == 5_000
+    assert turn.steps[0].tools[0].waited == decided.time - asked.time > 0

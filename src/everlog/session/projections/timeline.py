@@ -9,6 +9,8 @@ import msgspec
 from everlog.session.event import Event, Replace
 from everlog.session.log import Log
 from everlog.session.payloads import (
+    ApprovalAsked,
+    ApprovalDecided,
     AssistantChunk,
     RequestSent,
     StepEnd,
@@ -18,6 +20,7 @@ from everlog.session.payloads import (
     TurnEnd,
     TurnStart,
 )
+from everlog.session.records import PACKED, deltas_of
 from everlog.session.signs import Sign, nothing_running, sign_of
 
 TimelineState: TypeAlias = "dict[str, Any]"
@@ -36,16 +39,24 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class AttemptSpan(Span, frozen=True):
-    """One attempt: from its sending, or its first sign, to its answer or its failure."""
+    """One attempt: from its sending, or its first sign, to its answer or its failure.
+
+    `first` is when the first piece of it came, or None when none did or none was recorded.
+    """
 
     attempt: int
+    first: int | None = None
 
 
 class ToolSpan(Span, frozen=True):
-    """One call: from its taking up to the moment when its result was there, which may precede its tool/result."""
+    """One call: from its taking up to the moment when its result was there, which may precede its tool/result.
+
+    `waited` is how many milliseconds of that a person was asked.
+    """
 
     call_id: str
     name: str | None
+    waited: int = 0
 
 
 class StepSpan(Span, frozen=True):
@@ -68,17 +79,17 @@ class TimelineProjection:
     """Turns, their steps, and the attempts and calls of those, as nested rows."""
 
     name = "timeline"
-    version = 1
+    version = 2
 
     def init(self) -> TimelineState:
         """Give the state before the first turn."""
-        return {"running": nothing_running(), "turns": [], "turn_at": {}, "steps": [], "step_at": {}}
+        return {"running": nothing_running(), "turns": [], "turn_at": {}, "steps": [], "step_at": {}, "asked": {}}
 
     def apply(self, state: TimelineState, event: Event) -> None:
         """Note when something began or ended."""
         sign = sign_of(state["running"], event)
         if sign is not None:
-            _take_sign(state, sign, event.time)
+            _take_sign(state, sign, event)
         elif event.type in _TYPES and not isinstance(event.surface_op, Replace):
             _take(state, event.data, event.time)
 
@@ -91,7 +102,19 @@ class TimelineProjection:
         ]
 
 
-_TYPES = frozenset({"turn/start", "turn/end", "step/start", "step/end", "tool/call", "tool/settled", "tool/result"})
+_TYPES = frozenset(
+    {
+        "turn/start",
+        "turn/end",
+        "step/start",
+        "step/end",
+        "tool/call",
+        "tool/settled",
+        "tool/result",
+        "approval/asked",
+        "approval/decided",
+    }
+)
 
 
 def _take(state: TimelineState, data: object, time: int) -> None:
@@ -105,22 +128,32 @@ def _take(state: TimelineState, data: object, time: int) -> None:
         case StepEnd(turn=turn, step=step):
             _step(state, turn, step)["end"] = time
         case ToolCallEvent(turn=turn, step=step, call_id=id, name=name):
-            _step(state, turn, step)["tools"][id] = {"name": name, "start": time, "end": None}
+            _step(state, turn, step)["tools"][id] = {"name": name, "start": time, "end": None, "waited": 0}
+        case ApprovalAsked(id=id, call_id=str(call_id)) if state["steps"]:
+            state["asked"][id] = [len(state["steps"]) - 1, call_id, time]
+        case ApprovalDecided(id=id) if id in state["asked"]:
+            at, call_id, since = state["asked"].pop(id)
+            tool = state["steps"][at]["tools"].get(call_id)
+            if tool is not None:
+                tool["waited"] += max(0, time - since)
         case ToolSettled() if data.message.result is not None:
             _end_tool(_step(state, data.turn, data.step), data.message.result.tool_call_id, time)
 
 
-def _take_sign(state: TimelineState, sign: Sign, time: int) -> None:
+def _take_sign(state: TimelineState, sign: Sign, event: Event) -> None:
     attempts = _step(state, sign.turn, sign.step)["attempts"]
     if sign.first or not attempts:
-        attempts.append({"attempt": sign.attempt, "start": time, "end": None})
-    if not isinstance(sign.data, RequestSent | AssistantChunk) and attempts[-1]["end"] is None:
-        attempts[-1]["end"] = time
+        attempts.append({"attempt": sign.attempt, "start": event.time, "end": None, "first": None})
+    last = attempts[-1]
+    if isinstance(sign.data, AssistantChunk) and last["first"] is None:
+        last["first"] = next((delta.time for delta in deltas_of(event) if delta.kind in PACKED), None)
+    if not isinstance(sign.data, RequestSent | AssistantChunk) and last["end"] is None:
+        last["end"] = event.time
 
 
 def _end_tool(step: dict[str, Any], id: str, time: int) -> None:
     """End a call with the first of its settling and its result; a result without a call has no start."""
-    tool = step["tools"].setdefault(id, {"name": None, "start": None, "end": None})
+    tool = step["tools"].setdefault(id, {"name": None, "start": None, "end": None, "waited": 0})
     if tool["end"] is None:
         tool["end"] = time
 
@@ -156,8 +189,8 @@ def _step_span(row: dict[str, Any]) -> StepSpan:
         row["start"],
         row["end"],
         row["step"],
-        tuple(AttemptSpan(a["start"], a["end"], a["attempt"]) for a in row["attempts"]),
-        tuple(ToolSpan(t["start"], t["end"], id, t["name"]) for id, t in row["tools"].items()),
+        tuple(AttemptSpan(a["start"], a["end"], a["attempt"], a["first"]) for a in row["attempts"]),
+        tuple(ToolSpan(t["start"], t["end"], id, t["name"], t["waited"]) for id, t in row["tools"].items()),
     )
 
 

@@ -1,0 +1,83 @@
+"""`everlog stats` tells what one session cost, or all of a period."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from tests.cli.conftest import Cli
+from tests.session.stories import Story
+
+from everlog import open_store
+from everlog.session.payloads import Usage
+
+PRICES = '[model."p/m".price]\ninput = 2.0\noutput = 10.0\ncache_read = 0.2\n'
+
+
+async def tell(cli: Cli) -> None:
+    async with open_store(f"sqlite:///{cli.database}") as store:
+        for id in ("one", "two"):
+            async with await store.create({"id": id}) as session:
+                story = Story(session)
+                for _ in range(2):
+                    story.turn(), story.step(), story.prompt("go"), story.header(), story.sent()
+                    story.fail(usage=Usage(input_tokens=100)), story.retry(), story.sent(2)
+                    usage = Usage(input_tokens=400, cache_read_tokens=600, output_tokens=50)
+                    story.answer(calls=["c"], usage=usage), story.call("c"), story.result("c")
+                    story.end_step(), story.end_turn()
+        async with await store.fork("one"):
+            pass
+
+
+@pytest.fixture
+def two(cli: Cli) -> Cli:
+    asyncio.run(tell(cli))
+    cli.config.write_text(PRICES)
+    return cli
+
+
+def test_one_session_is_summed_up_by_its_turns(two: Cli) -> None:
+    found = two("stats", "one", "--json").json
+    assert [line["turn"] for line in found["by"]] == ["1", "2"]
+    total = found["total"]
+    assert (total["requests"], total["retries"], total["failed"], total["calls"]) == (4, 2, 2, 2)
+    assert total["inputTokens"] == 2_200
+    assert total["hitRate"] == pytest.approx(1_200 / 2_200)
+    assert total["cost"] == pytest.approx(2 * (500 * 2 + 600 * 0.2 + 50 * 10) / 1_000_000)
+    told = two("stats", "one").out
+    assert "4 requests in 1 session, 2 made again, 2 without an answer" in told
+    assert "55% of them from cache" in told
+    assert "cost 0.0032" in told
+
+
+def test_all_sessions_are_summed_up_and_what_a_fork_inherited_counts_once(two: Cli) -> None:
+    found = two("stats", "--json", "--by", "session").json
+    assert found["sessions"] == 3
+    assert sorted(line["session"] for line in found["by"]) == ["one", "two"]
+    assert found["total"]["requests"] == 8
+    assert [line["day"] for line in two("stats", "--json").json["by"]] == [time.strftime("%Y-%m-%d")]
+
+
+@pytest.mark.parametrize(
+    ("by", "groups"), [("step", ["1.1", "2.1"]), ("model", ["p/m"]), ("purpose", ["step"]), ("tool", ["read"])]
+)
+def test_it_is_summed_up_by_what_one_likes(two: Cli, by: str, groups: list[str]) -> None:
+    assert [line[by] for line in two("stats", "one", "--by", by, "--json").json["by"]] == groups
+
+
+def test_a_period_begins_when_one_says(two: Cli) -> None:
+    assert two("stats", "--since", "1d", "--json").json["total"]["requests"] == 8
+    assert two("stats", "--since", "2999-01-01", "--json").json["total"]["requests"] == 0
+    assert "no request was made" in two("stats", "--since", "2999-01-01").out
+    refused = two("stats", "--since", "yesterday")
+    assert refused.code == 2
+    assert "7d" in refused.err
+
+
+def test_the_tokens_can_be_drawn(two: Cli) -> None:
+    done = two("stats", "one", "--plot")
+    assert done.code == 0
+    assert "tokens by turn" in done.out
+    assert "from cache" in done.out
+    assert "\x1b" not in done.out
