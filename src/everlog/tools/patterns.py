@@ -1,30 +1,75 @@
-"""Glob patterns for paths, with the meaning that ripgrep's `--glob` has."""
+"""Path patterns with the meaning that Git and ripgrep give them, on `pathspec`'s translation to regular expressions."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pathspec import GitIgnoreSpec
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
+_MARK = "ps_d"
+"""The group by which `pathspec` marks where a pattern matched a folder of the path, and not its end."""
+
+
+class PatternList:
+    """Patterns of which the last that fits decides. Lines are as in .gitignore; what Git cannot read is passed over."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._patterns = [pattern for line in lines for pattern in _compiled(line)]
+        self._patterns.reverse()
+
+    def verdict(self, path: str, is_folder: bool) -> bool | None:
+        """Tell what the patterns say of this very path: it fits (True), it fits one with `!` (False), nothing (None).
+
+        A pattern that fits a folder above says nothing of the path: who walks a tree has asked about that before.
+        """
+        text = _as_bytes(path)
+        return next((fits for regex, fits in self._patterns if _is_exact(regex, text, is_folder)), None)
+
+
+def _compiled(line: str) -> Iterator[tuple[re.Pattern[str], bool]]:
+    try:
+        found = GitIgnoreSpec.from_lines([line]).patterns
+    except ValueError:
+        return
+    for pattern in found:
+        if pattern.include is not None and pattern.regex is not None:
+            yield pattern.regex, pattern.include
+
+
+def _is_exact(regex: re.Pattern[str], path: str, is_folder: bool) -> bool:
+    if _MARK not in regex.groupindex:
+        return regex.match(path) is not None
+    text = path + "/" if is_folder else path
+    found = regex.match(text)
+    return found is not None and found.end(_MARK) in (-1, len(text))
+
+
+def _as_bytes(text: str) -> str:
+    """Give a text with a character for each of its bytes, which is what `?` stands for."""
+    return os.fsencode(text).decode("latin-1")
 
 
 class Globs:
-    """A set of patterns: a path matches when one of them fits and no later one that begins with `!` does.
+    """Globs as of ripgrep's `--glob`: a path matches when one fits, unless a later one with `!` does.
 
     `*` and `?` stop at a slash, `**` does not, `[...]` is a class, `{a,b}` are alternatives. A pattern without a
-    slash fits the name of a file at any depth, or of a folder and with it all that the folder holds.
+    slash fits a name at any depth. One with `!` that fits a folder leaves out all that is in it.
     """
 
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._only_excludes = all(pattern.startswith("!") for pattern in patterns)
-        plain = [one for pattern in patterns for one in _alternatives(pattern.removeprefix("./"))]
-        self._spec = GitIgnoreSpec.from_lines(plain)
+    def __init__(self, globs: Sequence[str]) -> None:
+        self._only_excludes = all(glob.startswith("!") for glob in globs)
+        self._patterns = PatternList(_as_bytes(one) for glob in globs for one in _alternatives(glob.removeprefix("./")))
 
     def match(self, path: str) -> bool:
-        """Tell whether a path, relative and with slashes, matches."""
-        found = self._spec.check_file(path).include
+        """Tell whether the path of a file, relative and with slashes, matches."""
+        parts = path.split("/")
+        folders = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        if any(self._patterns.verdict(folder, True) is False for folder in folders):
+            return False
+        found = self._patterns.verdict(path, False)
         return found if found is not None else self._only_excludes
 
 

@@ -72,15 +72,24 @@ class Command:
         return self.status is not None
 
     async def end(self) -> int:
-        """End the group and whatever left it: ask first, then kill. Gives how many processes were left behind."""
-        if self.status is None:
-            _signal_group(self.pid, signal.SIGTERM)
-            await self.wait_at_most(TERM_SECONDS)
+        """End the group and whatever left it: ask first, then kill. Gives how many processes were left behind.
+
+        When the caller is cancelled meanwhile, they are killed at once.
+        """
+        try:
+            if self.status is None:
+                _signal_group(self.pid, signal.SIGTERM)
+                await self.wait_at_most(TERM_SECONDS)
+        finally:
+            left = self._kill()
+        await self._process.wait()
+        return left
+
+    def _kill(self) -> int:
         left = self._left()
         for pid in left:
             _signal(pid, _KILL)
         _signal_group(self.pid, _KILL)
-        await self._process.wait()
         if self._process.stdin is not None:
             self._process.stdin.close()
         return len(left)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
+from everlog.tools.patterns import PatternList
 from everlog.tools.seam import ToolFailure
 
 MAX_IGNORE_BYTES = 1_000_000
@@ -20,7 +19,7 @@ class _Ignore:
     """The rules of one file, which hold below its folder."""
 
     folder: str
-    spec: GitIgnoreSpec
+    patterns: PatternList
 
 
 def files_below(root: Path, stop: threading.Event | None = None) -> Iterator[str]:
@@ -58,7 +57,7 @@ def _ignored(path: str, is_folder: bool, ignores: list[_Ignore]) -> bool:
     """Tell whether the rules leave a path out: the innermost file that says anything of it decides."""
     for ignore in reversed(ignores):
         relative = os.path.relpath(path, ignore.folder).replace(os.sep, "/")
-        found = ignore.spec.check_file(relative + "/" if is_folder else relative).include
+        found = ignore.patterns.verdict(relative, is_folder)
         if found is not None:
             return found
     return False
@@ -68,19 +67,10 @@ def _rules_of(file: str, folder: str) -> list[_Ignore]:
     try:
         if not os.path.isfile(file) or os.path.getsize(file) > MAX_IGNORE_BYTES:
             return []
-        with open(file, encoding="utf-8", errors="surrogateescape") as lines:
-            return [_Ignore(folder, GitIgnoreSpec.from_lines(_patterns(lines.read())))]
+        with open(file, encoding="latin-1", newline="") as lines:
+            return [_Ignore(folder, PatternList(line.removesuffix("\r") for line in lines.read().split("\n")))]
     except OSError:
         return []
-
-
-def _patterns(text: str) -> Iterator[str]:
-    for line in text.split("\n"):
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except ValueError:
-            continue  # Git passes over a pattern that it cannot read, too
-        yield line
 
 
 def _above(root: Path) -> list[_Ignore]:

@@ -1,0 +1,101 @@
+"""What .gitignore leaves out: the same as Git says, and the same with ripgrep as without it."""
+
+import asyncio
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everlog.tools import searching
+from everlog.tools.searching import Search, search
+from everlog.tools.walking import files_below
+
+NAMES = st.sampled_from(["a", "b", "build", "x.log", "keep.log", "a b", "#c", "ä"])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+PATTERNS = st.sampled_from(
+    [
+        "*.log",
+        "!keep.log",
+        "/a",
+        "a/",
+        "b/*",
+        "**/x.log",
+        "build/",
+        "!build/",
+        "a/**",
+        "#c",
+        r"\#c",
+        "[ab]",
+        "?",
+        "a b",
+        "ä",
+        "a/b",
+        "!a/b",
+        "",
+        " ",
+        "a/\r",
+    ]
+)
+IGNORES = st.lists(PATTERNS, max_size=5).map("\n".join)
+TREES = st.tuples(
+    st.sets(PATHS, max_size=12), st.dictionaries(st.sampled_from(["", "a/", "build/"]), IGNORES, max_size=3)
+)
+
+GLOBS = st.sampled_from(
+    [None, "a", "*.log", "!a", "!*.log", "a/*", "**/a", "{a,b}", "*.{log,txt}", "?", "[ab]*", "/a", "!build/"]
+)
+
+
+def plant(root: Path, files: set[str], ignores: dict[str, str]) -> None:
+    for name in sorted(files):
+        path = root / name
+        if not any(above.is_file() for above in path.parents) and not path.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("x\n")
+    for folder, text in ignores.items():
+        if (root / folder).is_dir():
+            (root / folder / ".gitignore").write_bytes(text.encode())
+    subprocess.run(["git", "init", "-q", root], check=True)
+
+
+def according_to_git(root: Path) -> list[str]:
+    command = [
+        "git",
+        "-C",
+        root,
+        "-c",
+        "core.quotePath=off",
+        "-c",
+        "core.excludesFile=",
+        "ls-files",
+        "-z",
+        "-o",
+        "--exclude-standard",
+    ]
+    listed = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+    return sorted(listed.split("\0")[:-1])
+
+
+@given(TREES)
+@settings(max_examples=40)
+def test_it_is_what_git_says(tree: tuple[set[str], dict[str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        plant(root, *tree)
+        assert sorted(files_below(root)) == according_to_git(root)
+
+
+@pytest.mark.skipif(searching.ripgrep() is None, reason="ripgrep is not installed")
+@given(TREES, GLOBS)
+@settings(max_examples=8)
+def test_it_is_the_same_without_ripgrep(tree: tuple[set[str], dict[str, str]], glob: str | None) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        root = Path(folder).resolve()
+        plant(root, *tree)
+        wanted = Search("x", str(root), glob, 1_000, 500)
+        with_it = asyncio.run(search(wanted))
+        patch.setattr(searching, "ripgrep", lambda: None)
+        assert asyncio.run(search(wanted)) == with_it
