@@ -12,6 +12,7 @@ from everlog.kernel import Config
 from everlog.llm.openai.chat import ChatEncoder
 from everlog.llm.seam import BlobReader, Models
 from everlog.llm.wire import check_wire, wire_of_attempt
+from everlog.session.messages import Image, Text, user_message
 from everlog.session.request import Request
 
 TWO_READS = [
@@ -20,9 +21,9 @@ TWO_READS = [
 ]
 
 
-def lab(aimock: Aimock) -> Config:
+def lab(aimock: Aimock, more: str = "") -> Config:
     table = f'base_url = "{aimock.openai_url}"\nneeds_key = false\n'
-    return Config.parse(f"[provider.lab]\n{table}[provider.other]\n{table}options = {{ temperature = 0.5 }}")
+    return Config.parse(f"[provider.lab]\n{table}{more}[provider.other]\n{table}options = {{ temperature = 0.5 }}")
 
 
 class Later(ChatEncoder):
@@ -80,3 +81,25 @@ async def test_a_difference_names_the_recorded_and_the_present_version(aimock: A
     assert "no plugin here brings an adapter 'openai-chat'" in gone.difference
     with pytest.raises(KeyError):
         wire_of_attempt(log, 1, 1, 2, lambda name: Later())
+
+
+async def test_images_are_derived_again_from_the_blobs_and_old_ones_as_stubs(aimock: Aimock, tmp_path: Path) -> None:
+    aimock.answer({"content": "I see."})
+    store, config = f"sqlite:///{tmp_path / 's.db'}", lab(aimock, "options = { media_budget = 100_000 }\n")
+    async with Harness(config, store=store) as harness:
+        agent = await harness.agents.create("lab/m", cwd=tmp_path)
+        for number in range(6):
+            blob = harness.store.blobs.put(bytes([number]) * 30_000)
+            agent.followup(user_message([Text(text="Look."), Image(blob=blob, media_type="image/png")]))
+            await agent.when_idle()
+        id = agent.session.id
+    async with Harness(Config(), store=store) as elsewhere:
+        log = await elsewhere.store.open(id, "read")
+        checks = list(check_wire(log, elsewhere.kernel[Models].encoder, log.blobs))
+        blind = list(check_wire(log, elsewhere.kernel[Models].encoder))
+    assert [check.difference for check in checks] == [None] * 6
+    assert [check.body for check in checks] == aimock.bodies
+    assert all(len(body) < 120_000 for body in aimock.bodies)
+    assert aimock.bodies[-1].count(b"left out of this request") >= 3
+    assert blind[0].difference is not None
+    assert "no blob store" in blind[0].difference
