@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("everlog.cli.import_session", "Take over a session of another tool."),
     "models": ("everlog.cli.models", "List the models that are known, and where their keys come from."),
     "auth": ("everlog.cli.auth", "Keep the keys of providers in the system's keyring."),
-    "continue": ("everlog.cli.continue_session", "Start a session from what the model saw in a recording."),
+    "continue": ("everlog.cli.continue_session", "Start a session from what the model saw at the end of a recording."),
     "plugins": ("everlog.cli.plugins", "List the plugins and what state each is in."),
     "doctor": ("everlog.cli.doctor", "Say what is configured, what is missing, and how to fix it."),
 }
