@@ -43,7 +43,7 @@ _FREE = "░"
 def command(
     session: str | None, last: bool, at: int | None, opened: int | None, nodes: bool, as_json: bool, store: str | None
 ) -> None:
-    """Show what the model sees: how much of its window each kind takes, and what was shortened.
+    """Show what the model sees, in tokens, and what stands for what.
 
     Tokens are the provider's own count as far as that goes, and estimated beyond it. --open lists the originals
     behind a summary or a shortened result; `everlog show --view log` has their whole text.

@@ -63,7 +63,7 @@ class Found:
 def command(
     session: str | None, last: bool, by: str | None, since: str | None, plot: bool, as_json: bool, store: str | None
 ) -> None:
-    """Show what a session cost; without SESSION, what all sessions of the store did.
+    """Show what a session, or all of them, cost: tokens, time, money.
 
     Tokens are those that providers told, of failed attempts and of summaries too. Money is told for models whose
     price is known: `everlog models` lists prices, and everlog.toml sets them.
