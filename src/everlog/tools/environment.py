@@ -5,32 +5,40 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 
 _SECRET_NAME = re.compile(
-    r"(^|_)(API_?KEY|APIKEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET|SECRETS|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|DSN)"
-    r"(_|$|[0-9])|(SECRET|TOKEN|PASSWORD)",
+    r"(^|_)(API_?KEY|APIKEY|ACCESS_?KEY|PRIVATE_?KEY|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|DSN)(_|$|[0-9])"
+    r"|SECRET|PASSWORD|TOKEN(?!S|IZ)",
     re.IGNORECASE,
 )
-_HARMLESS = frozenset({"TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK"})
+_LOGIN = re.compile(r"://[^/\s:@]+:[^/\s@]+@")
+_HARMLESS = frozenset({"SSH_AUTH_SOCK"})
 MIN_LENGTH = 8
-"""Shorter values are not looked for in texts: they would be found where no secret is."""
+_CERTAIN_LENGTH = 20
 
 
-@lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Tell by its name whether an environment variable holds a secret."""
     return name not in _HARMLESS and _SECRET_NAME.search(name) is not None
 
 
+def _is_told(name: str, value: str) -> bool:
+    return is_secret(name) or _LOGIN.search(value) is not None
+
+
+def _is_telling(value: str) -> bool:
+    """Tell whether a value is looked for in texts. An ordinary word is not: it stands where no secret is."""
+    return len(value) >= _CERTAIN_LENGTH or (len(value) >= MIN_LENGTH and not value.isalpha())
+
+
 def secrets_of(environ: Mapping[str, str] = os.environ, named: Collection[str] = ()) -> dict[str, str]:
-    """Give the variables that hold secrets: by a telling name, or by the value of one that has such a name.
+    """Give the variables that hold secrets: by name, by an address with a password, or by the value of such a one.
 
     `named` are others that are known to, like those that hold the keys of providers.
     """
     held = dict(environ.items())  # the system's environment decodes each value at each look
-    told = {name: value for name, value in held.items() if value and (name in named or is_secret(name))}
-    values = {value for value in told.values() if len(value) >= MIN_LENGTH}
+    told = {name: value for name, value in held.items() if value and (name in named or _is_told(name, value))}
+    values = {value for value in told.values() if _is_telling(value)}
     return told | {name: value for name, value in held.items() if value in values}
 
 
@@ -43,7 +51,7 @@ def without_secrets(environ: Mapping[str, str] = os.environ, keep: Collection[st
 def redacted(text: str, secrets: Mapping[str, str]) -> str:
     """Take the values of secrets out of a text, longest first, and say which were there."""
     for name, value in sorted(secrets.items(), key=lambda item: -len(item[1])):
-        if len(value) >= MIN_LENGTH and value in text:
+        if _is_telling(value) and value in text:
             text = text.replace(value, f"[value of {name} removed]")
     return text
 
@@ -69,4 +77,4 @@ class Surroundings:
     def secrets(self) -> dict[str, str]:
         """Give the secrets whose values no output may show."""
         held = secrets_of(self._environ, self._named)
-        return {name: value for name, value in held.items() if name not in self._keep}
+        return {name: value for name, value in held.items() if name not in self._keep and _is_telling(value)}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from everlog.session.jsonvalue import JSON, decode, encode
 from everlog.session.messages import Text
 from everlog.session.payloads import ToolError
-from everlog.tools.environment import MIN_LENGTH, redacted
+from everlog.tools.environment import redacted
 from everlog.tools.seam import Blobs, ToolOutput
 
 
@@ -40,7 +40,7 @@ class CleanBlobs:
 
     def __init__(self, blobs: Blobs, secrets: Mapping[str, str]) -> None:
         self._blobs = blobs
-        self._values = [value.encode() for value in secrets.values() if len(value) >= MIN_LENGTH]
+        self._values = [value.encode() for value in secrets.values()]
 
     def put(self, data: bytes) -> str:
         """Keep the bytes, with the values of secrets taken out."""

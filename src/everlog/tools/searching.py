@@ -56,7 +56,7 @@ async def search(wanted: Search) -> list[Match]:
         found = [match async for match in _matches(process.stdout, wanted)]
         if len(found) < wanted.max_matches and await process.wait() > 1:
             said = (await complaints).decode(errors="replace").strip()
-            if not found:
+            if said and not found:  # a file that cannot be read is passed over without a word
                 raise ToolFailure(f"The search failed: {said}", code="PATTERN_INVALID")
         complaints.cancel()
         return found
