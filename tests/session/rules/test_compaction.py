@@ -111,6 +111,18 @@ def test_a_replacement_names_the_open_compaction_and_none_without_one() -> None:
         assert found == ("compaction.replacement", "the compactionId c in the source of the replacement")
 
 
+def test_a_replacement_that_names_a_command_names_that_of_the_start() -> None:
+    story, nodes = opened(sourceCommandId="k")
+    story.session.append_json("compaction/summary", summary(*nodes, sourceCommandId="k"))
+    op = replace(nodes[0], nodes[-1])
+    for command in ("other", None):
+        data = checkpoint("c")
+        data["source"]["sourceCommandId"] = command
+        found = refused(story, "user/message", data, op, nodes)
+        assert found == ("compaction.replacement", "the sourceCommandId of its start, k")
+    story.session.append_json("user/message", checkpoint("c"), op, nodes)
+
+
 def test_exactly_one_summary_precedes_exactly_one_replacement() -> None:
     story, nodes = opened()
     op, expected = replace(nodes[0], nodes[-1]), "exactly one compaction/summary before its one replacement"

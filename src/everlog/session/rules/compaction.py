@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
+from everlog.session.jsonvalue import decode_or_text
 from everlog.session.messages import Message, PluginSource
 from everlog.session.payloads import (
     CompactionEnd,
@@ -101,7 +102,8 @@ def check_replacement(ledger: Ledger, message: Message, shadowed: tuple[int, ...
         return None if named is None else f"an open compaction {named}"
     if named != own.id:
         return f"the compactionId {own.id} in the source of the replacement"
-    command = message.source.get("sourceCommandId", own.command)
+    source = decode_or_text(message.source.to_json())
+    command = source.get("sourceCommandId", own.command) if isinstance(source, dict) else own.command
     if command != own.command:
         return f"the sourceCommandId of its start, {own.command}"
     if own.summary is None or own.landed:
