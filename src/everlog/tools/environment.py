@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 _SECRET_NAME = re.compile(
     r"(^|_)(API_?KEY|APIKEY|ACCESS_?KEY|PRIVATE_?KEY|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|DSN)(_|$|[0-9])"
@@ -56,6 +57,13 @@ def redacted(text: str, secrets: Mapping[str, str]) -> str:
     return text
 
 
+class Seen(NamedTuple):
+    """The environment at one moment: what commands get, and the secrets whose values no output may show."""
+
+    for_commands: dict[str, str]
+    secrets: dict[str, str]
+
+
 class Surroundings:
     """What of this process's environment tools may see.
 
@@ -68,13 +76,18 @@ class Surroundings:
         self._environ = environ
         self._keep = frozenset(keep)
         self._named = frozenset(named)
+        self._held: dict[str, str] = {}
+        self._seen = Seen({}, {})
 
-    def for_commands(self) -> dict[str, str]:
-        """Give the environment of a command."""
-        held = secrets_of(self._environ, self._named)
-        return {name: value for name, value in self._environ.items() if name in self._keep or name not in held}
+    def look(self) -> Seen:
+        """Give what may be seen now; not to be changed. Reading the environment costs most of it, so look once.
 
-    def secrets(self) -> dict[str, str]:
-        """Give the secrets whose values no output may show."""
-        held = secrets_of(self._environ, self._named)
-        return {name: value for name, value in held.items() if name not in self._keep and _is_telling(value)}
+        What follows from the environment is worked out anew only when it has changed.
+        """
+        held = dict(self._environ.items())
+        if held != self._held:
+            found = {name: value for name, value in secrets_of(held, self._named).items() if name not in self._keep}
+            allowed = {name: value for name, value in held.items() if name not in found}
+            self._seen = Seen(allowed, {name: value for name, value in found.items() if _is_telling(value)})
+            self._held = held
+        return self._seen

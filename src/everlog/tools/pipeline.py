@@ -63,14 +63,14 @@ class Pipeline:
 
     def fitted(self, output: ToolOutput, blobs: Blobs | None) -> ToolOutput:
         """Give an output as the log takes it, without the values of secrets."""
-        return fit(output, blobs, self._surroundings.secrets())
+        return fit(output, blobs, self._surroundings.look().secrets)
 
     def _guarded(self, context: ToolContext) -> ToolContext:
         """Give a context from which no secret can be had."""
-        secrets = self._surroundings.secrets()
+        environ, secrets = self._surroundings.look()
         return replace(
             context,
-            environ=self._surroundings.for_commands(),
+            environ=environ,
             blobs=context.blobs and CleanBlobs(context.blobs, secrets),
             redact=partial(redacted, secrets=secrets),
         )
