@@ -31,6 +31,26 @@ def test_an_input_is_history_when_its_message_is_entered(session: Session) -> No
     assert [m.id for m in session.messages()] == [message.id]
 
 
+def test_an_input_whose_id_is_history_is_refused_and_one_that_was_taken_out_may_come_again(session: Session) -> None:
+    entered = inbox.put(session, "hello", "next-turn", wakes=True)
+    dropped = inbox.put(session, "never mind", "next-turn", wakes=True)
+    session.append(entered, "append")
+    inbox.take_out(session, [dropped.id], "removed")
+    before = session.next_seq
+    with pytest.raises(InputRefused, match=f"{entered.id} is history already"):
+        inbox.put(session, entered, "next-step", wakes=True)
+    assert session.next_seq == before
+    inbox.put(session, dropped, "next-turn", wakes=True)
+
+
+def test_what_is_history_is_told_as_of_the_seq_that_was_asked_for(session: Session) -> None:
+    earlier = inbox.pending(session)
+    session.append(user_message("hello", id="m1"), "append")
+    assert inbox.pending(session).is_history("m1")
+    assert not earlier.is_history("m1")
+    assert inbox.pending(session.fork()).is_history("m1")
+
+
 def test_inputs_are_taken_out_one_by_one_wherever_they_stand(session: Session) -> None:
     put = [inbox.put(session, text, "next-step", wakes=True) for text in "abcd"]
     inbox.take_out(session, [put[2].id, "unknown", put[0].id], "rejected")

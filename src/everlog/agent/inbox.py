@@ -31,7 +31,7 @@ def put(session: Session, message: Message | str, target: Target, wakes: bool) -
     """Add an input at the end of its queue, and give its message.
 
     Raises:
-        InputRefused: it could never be part of a request, or its id is pending already.
+        InputRefused: it could never be part of a request, or its id is pending or history already.
     """
     found = user_message(scrub(message)) if isinstance(message, str) else message
     waiting = pending(session)
@@ -69,6 +69,8 @@ def _refuse_unfit(session: Session, message: Message, waiting: Inbox) -> None:
         raise InputRefused("an input must say something; this one is empty")
     if message.id in waiting:
         raise InputRefused(f"an input with the id {message.id} is pending already; give this one another")
+    if waiting.is_history(message.id):
+        raise InputRefused(f"a message with the id {message.id} is history already; give this input another")
     for block in message.content:
         if isinstance(block, Image | File) and not _is_kept(session, block.blob):
             raise InputRefused(

@@ -6,7 +6,7 @@ outcome says why. So every input is at each seq exactly one of pending, history,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 from everlog.session.event import Event
@@ -58,11 +58,23 @@ class Inbox:
         next_turn: what waits for a turn of its own, first in first out.
     """
 
-    __slots__ = ("next_step", "next_turn")
+    __slots__ = ("_entered", "_next_seq", "next_step", "next_turn")
 
-    def __init__(self, next_step: tuple[Pending, ...], next_turn: tuple[Pending, ...]) -> None:
+    def __init__(
+        self,
+        next_step: tuple[Pending, ...],
+        next_turn: tuple[Pending, ...],
+        entered: Mapping[str, int] | None = None,
+        next_seq: int = 0,
+    ) -> None:
         self.next_step = next_step
         self.next_turn = next_turn
+        self._entered = entered or {}
+        self._next_seq = next_seq
+
+    def is_history(self, id: str) -> bool:
+        """Tell whether a user/message with this id is in the log already. Costs the same however long that is."""
+        return self._entered.get(id, self._next_seq) < self._next_seq
 
     @property
     def wakes(self) -> bool:
@@ -88,32 +100,35 @@ class Inbox:
 
 
 class InboxProjection:
-    """Pending input. The state holds, by target, a row `[seq, index, id, wakes]` for each."""
+    """Pending input. The state holds, by target, a row `[seq, index, id, wakes]` for each; and, for each id of a
+    user/message, the seq of the first that has it."""
 
     name = "inbox"
-    version = 1
+    version = 2
 
     def init(self) -> InboxState:
         """Give the empty inbox."""
-        return {target: [] for target in TARGETS}
+        return {"next-step": [], "next-turn": [], "entered": {}, "next": 0}
 
     def apply(self, state: InboxState, event: Event) -> None:
         """Take a splice in, or let an input leave that has become history."""
+        state["next"] = event.seq + 1
         if event.type == "inbox/spliced":
             data = event.data
-            if isinstance(data, InboxSpliced) and data.target in state:
+            if isinstance(data, InboxSpliced) and data.target in TARGETS:
                 _splice(state[data.target], data, event.seq)
-        elif event.type == "user/message" and any(state.values()):
+        elif event.type == "user/message":
             message = event.data
             if isinstance(message, Message):
                 _enter(state, message.id)
+                state["entered"].setdefault(message.id, event.seq)
 
     def view(self, state: InboxState, log: Log) -> Inbox:
         """Give what is pending."""
         step, turn = (
             tuple(Pending(log, target, at, row) for at, row in enumerate(state[target])) for target in TARGETS
         )
-        return Inbox(step, turn)
+        return Inbox(step, turn, state["entered"], state["next"])
 
 
 def _splice(queue: list[list[Any]], data: InboxSpliced, seq: int) -> None:
@@ -123,7 +138,8 @@ def _splice(queue: list[list[Any]], data: InboxSpliced, seq: int) -> None:
 
 
 def _enter(state: InboxState, id: str) -> None:
-    for target, queue in state.items():
+    for target in TARGETS:
+        queue = state[target]
         if any(row[2] == id for row in queue):
             state[target] = [row for row in queue if row[2] != id]
 
