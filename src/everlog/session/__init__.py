@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from everlog.session.log import Log
     from everlog.session.messagelist import Messages
     from everlog.session.messages import Message
+    from everlog.session.projection import Projection
     from everlog.session.recording import Recording
+    from everlog.session.rule import Rule
     from everlog.session.vocabulary import CORE, EventType, Vocabulary
 
 _HOME = {
@@ -35,8 +37,10 @@ _HOME = {
     "Log": "log",
     "Message": "messages",
     "Messages": "messagelist",
+    "Projection": "projection",
     "Recording": "recording",
     "Replace": "event",
+    "Rule": "rule",
     "RuleViolation": "errors",
     "Session": "live",
     "SessionCorrupt": "errors",
@@ -58,8 +62,10 @@ __all__ = [
     "Log",
     "Message",
     "Messages",
+    "Projection",
     "Recording",
     "Replace",
+    "Rule",
     "RuleViolation",
     "Session",
     "SessionCorrupt",

@@ -15,6 +15,7 @@ from everlog.session.messages import Message
 from everlog.session.payloads import RequestContext, RequestHeader, RequestHeaderEvent
 from everlog.session.projection import Projection, named
 from everlog.session.rules.ledger import Ledger
+from everlog.session.rules.ruled import new_ledger, read_ledger
 from everlog.session.surface import Surface
 from everlog.session.vocabulary import CORE, Vocabulary
 
@@ -30,7 +31,7 @@ class Log:
         self._vocabulary = vocabulary
         self._events = EventList()
         self._surface = Surface()
-        self._ledger = Ledger()
+        self._ledger = new_ledger(vocabulary)
         self._newest: Event | None = None
         self._snapshots: list[tuple[int, bytes]] = []
         self._next_snapshot = _SNAPSHOT_EVERY - 1
@@ -109,13 +110,15 @@ class Log:
         return self.project("transcript")
 
     def project(self, projection: str | Projection[Any, Any], at: int | None = None) -> Any:
-        """Give a projection of the log: by its name or as an object, now or as of the event `at` (inclusive).
+        """Give a projection of the log, now or as of the event `at` (inclusive).
+
+        It is named (a built-in one, or one that a plugin brought as `vendor/name`) or given as an object.
 
         Raises:
             KeyError: no projection has that name.
             IndexError: the log has no event `at`.
         """
-        fold = named(projection) if isinstance(projection, str) else projection
+        fold = named(projection, self._vocabulary.projections) if isinstance(projection, str) else projection
         if at is None:
             return fold.view(self._fold_to_now(fold), self)
         if not -1 <= at < self.next_seq:
@@ -127,7 +130,7 @@ class Log:
 
     def _fold_to_now(self, fold: Projection[Any, Any]) -> Any:
         """Give the state of a projection now; what was folded before is not folded again."""
-        held = self._folds.get(fold.name)
+        held = self._folds.pop(fold.name, None)  # a fold that is broken off is begun anew
         if held is None or held[0] is not fold:
             version, saved, count = self._saved_folds.get(fold.name, (None, None, 0))
             held = (fold, saved, count) if version == fold.version else (fold, fold.init(), 0)
@@ -164,11 +167,11 @@ class Log:
     def _state_at(self, seq: int) -> tuple[Surface, Ledger]:
         """Give surface and ledger as they were after the event `seq`, at the cost of a few hundred events."""
         if seq == self.next_seq - 1:
-            return self._surface.at(seq), Ledger.from_bytes(self._ledger.to_bytes())
+            return self._surface.at(seq), read_ledger(self._ledger.to_bytes(), self._vocabulary)
         start, ledger = self._nearest_snapshot(seq)
         surface = self._surface.at(start - 1) if self._surface.since <= start else Surface()
         if self._surface.since > start:
-            start, ledger = 0, Ledger()
+            start, ledger = 0, new_ledger(self._vocabulary)
         for event in self._events.between(start, seq + 1):
             surface.apply(event)
             ledger.apply(event, typed(event), surface.generation)
@@ -178,8 +181,8 @@ class Log:
         """Give the latest snapshot of the ledger at or before a seq, as (next seq, ledger)."""
         for at, state in reversed(self._snapshots):
             if at <= seq:
-                return at + 1, Ledger.from_bytes(state)
-        return 0, Ledger()
+                return at + 1, read_ledger(state, self._vocabulary)
+        return 0, new_ledger(self._vocabulary)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}: {self.next_seq} events>"

@@ -8,8 +8,10 @@ whatever events a recording holds, and none runs a tool or asks a model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from everlog.session.event import Event
@@ -19,6 +21,7 @@ State = TypeVar("State")
 ViewT = TypeVar("ViewT", covariant=True)
 
 
+@runtime_checkable
 class Projection(Protocol[State, ViewT]):
     """One fold. `version` rises when the state of the same events would differ."""
 
@@ -56,19 +59,23 @@ _NAMES = (
     "surface",
 )
 
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
 
 def names() -> tuple[str, ...]:
     """Give the names of the built-in projections."""
     return _NAMES
 
 
-def named(name: str) -> Projection[Any, Any]:
-    """Give the built-in projection with this name; its module is `everlog.session.projections.NAME`.
+def named(name: str, plugins: Mapping[str, Projection[Any, Any]] = _NONE) -> Projection[Any, Any]:
+    """Give the projection with this name: of a plugin, or built in as `everlog.session.projections.NAME`.
 
     Raises:
         KeyError: there is none.
     """
+    if name in plugins:
+        return plugins[name]
     if name not in _NAMES:
-        raise KeyError(f"no projection {name!r}; there are {', '.join(_NAMES)}")
+        raise KeyError(f"no projection {name!r}; there are {', '.join([*_NAMES, *plugins])}")
     found: Projection[Any, Any] = import_module(f"everlog.session.projections.{name}").PROJECTION
     return found

@@ -10,7 +10,7 @@ from everlog.session.live import Clock, Session
 from everlog.session.log import typed
 from everlog.session.payloads import EndSeed
 from everlog.session.repair import closers
-from everlog.session.rules.checking import judge
+from everlog.session.rules.checking import binding, judge
 from everlog.session.vocabulary import CORE, Vocabulary
 
 
@@ -23,13 +23,13 @@ def reload(
     what comes, unless the events end in one.
 
     Raises:
-        RuleViolation: an event breaks a rule; such a log can only be looked at, as a `Recording`.
+        RuleViolation: an event breaks a rule of the core; such a log can only be looked at, as a `Recording`.
     """
     session = Session(header, vocabulary, clock)
     for event in events:
         data, broken = judge(event, session.ledger, session.surface, session._read)
-        if broken:
-            raise broken[0]
+        if bound := binding(broken):
+            raise bound[0]
         session._take_in(event, data)
     for event in closers(session):
         session._take_in(event, typed(event))

@@ -6,6 +6,7 @@ of the projections that were folded so far. It is plain JSON. One that another v
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 import msgspec
@@ -17,13 +18,15 @@ from everlog.session.eventlist import EventList, EventSource
 from everlog.session.jsonvalue import NotJSON, encode
 from everlog.session.log import Log
 from everlog.session.rules.checking import judge
-from everlog.session.rules.ledger import Ledger
+from everlog.session.rules.ruled import RuledLedger, read_ledger
 from everlog.session.surface import Surface
 
 STATE_VERSION = 1
 """Rises when the surface or the ledger of the same events would be another."""
 
 _FREED_EVERY = 1024
+
+_log = logging.getLogger("everlog.session")
 
 
 class _Fold(msgspec.Struct, array_like=True):
@@ -55,25 +58,31 @@ def save(log: Log) -> bytes:
 
 
 def _saved_fold(log: Log, name: str) -> _Fold | None:
-    """Give the state of a projection that was folded before; None when its state is not the JSON it should be."""
+    """Give the state of a projection that was folded before; None when it fails or its state is not JSON."""
     projection = log._folds[name][0]
     try:
         return _Fold(projection.version, Raw(encode(log._fold_to_now(projection))))
     except NotJSON:
+        return None
+    except Exception:  # of a plugin: what it cannot fold must not keep the rest from being saved
+        _log.exception("the projection %s failed on session %s", name, log.id)
         return None
 
 
 def restore(log: Log, saved: bytes, next_seq: int, source: EventSource) -> bool:
     """Bring an empty log to where `save` was called on it; its events are read from the source when asked for.
 
-    False, and nothing is changed, when the state is of another version or of another number of events.
+    False, and nothing is changed, when the state is of another version or of another number of events, or when it
+    lacks a rule that a plugin brought since, or one that failed.
     """
     try:
         state = _decode(saved)
-        ledger = Ledger.from_bytes(bytes(state.ledger))
+        ledger = read_ledger(bytes(state.ledger), log.vocabulary)
     except (msgspec.MsgspecError, ValueError):
         return False
     if state.version != STATE_VERSION or state.next_seq != next_seq:
+        return False
+    if isinstance(ledger, RuledLedger) and ledger.has_failed:
         return False
     log._surface = Surface(state.nodes, state.generation, state.system, state.next_seq)
     log._ledger = ledger

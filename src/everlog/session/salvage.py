@@ -30,7 +30,7 @@ from everlog.session.payloads import (
 )
 from everlog.session.repair import answer_for
 from everlog.session.rules.calls import call_id_of
-from everlog.session.rules.checking import judge
+from everlog.session.rules.checking import binding, judge
 from everlog.session.views import View
 from everlog.session.vocabulary import CORE, Vocabulary
 
@@ -111,7 +111,8 @@ class _Salvage:
 def _broken(log: Session, event: Event) -> str | None:
     """Give the first thing that an event would break, or None."""
     _, violations = judge(event, log.ledger, log.surface, log._read)
-    return str(violations[0]) if violations else None
+    bound = binding(violations)
+    return str(bound[0]) if bound else None
 
 
 def _mend(log: Session, event: Event, room: int) -> list[Draft] | None:

@@ -1,21 +1,24 @@
-"""The vocabulary of event types: a value, handed to `Session.create` and to `open`.
+"""The vocabulary: the event types that are known, with the rules and projections of plugins.
 
-`CORE` holds the types of the contract. A plugin adds its own with `CORE.with_types(...)`; those are always
-log-only and are named `vendor/name`.
+It is a value, handed to `Session.create` and to `open_store`. `CORE` holds the types of the core. What a plugin
+adds is named `vendor/name`, and its types are always log-only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from everlog.session import payloads as p
 from everlog.session import shapes
-from everlog.session.jsonvalue import JSON, decode_or_text
+from everlog.session.jsonvalue import JSON, NotJSON, decode_or_text, encode
 from everlog.session.messages import Message
+from everlog.session.projection import Projection
+from everlog.session.projection import names as built_in
 from everlog.session.reading import reader
+from everlog.session.rule import Rule
 from everlog.session.views import View
 
 Shape = Callable[[Any], None]
@@ -74,11 +77,26 @@ class EventType:
 
 
 class Vocabulary(Mapping[str, EventType]):
-    """Event types by name; immutable. `types` is the same as a plain mapping, for where speed counts."""
+    """Event types by name; immutable.
 
-    def __init__(self, types: Iterable[EventType]) -> None:
+    Attributes:
+        types: the same as a plain mapping, for where speed counts.
+        rules: the rules that plugins brought, by name.
+        projections: the projections that plugins brought, by name; `Log.project` finds them.
+    """
+
+    def __init__(
+        self,
+        types: Iterable[EventType],
+        rules: Iterable[Rule[Any]] = (),
+        projections: Iterable[Projection[Any, Any]] = (),
+    ) -> None:
         self._types = {kind.name: kind for kind in types}
         self.types = MappingProxyType(self._types)
+        self.rules: Mapping[str, Rule[Any]] = MappingProxyType({rule.name: rule for rule in rules})
+        self.projections: Mapping[str, Projection[Any, Any]] = MappingProxyType(
+            {fold.name: fold for fold in projections}
+        )
         self._names = {kind.payload: kind.name for kind in self._types.values() if kind.payload}
 
     def with_types(self, *types: EventType) -> Vocabulary:
@@ -87,12 +105,46 @@ class Vocabulary(Mapping[str, EventType]):
         Raises:
             ValueError: a name is taken, has no vendor part, or the type claims a place on the surface.
         """
+        known = dict(self._types)
         for kind in types:
-            if kind.name in self._types:
+            if kind.name in known:
                 raise ValueError(f"the event type {kind.name!r} exists already; name yours vendor/name")
-            if "/" not in kind.name or kind.surface:
+            if not _has_vendor(kind.name) or kind.surface:
                 raise ValueError(f"{kind.name!r}: a plugin's type is named vendor/name and is log-only")
-        return Vocabulary([*self._types.values(), *types])
+            known[kind.name] = kind
+        return Vocabulary(known.values(), self.rules.values(), self.projections.values())
+
+    def with_rules(self, *rules: Rule[Any]) -> Vocabulary:
+        """Give a vocabulary whose logs obey these rules too, after those that it has.
+
+        Raises:
+            ValueError: a name is taken or has no vendor part, a type that the rule sees is not known, or its first
+                state is not JSON.
+        """
+        held = dict(self.rules)
+        for rule in rules:
+            _demand_own_name("rule", rule.name, held)
+            unknown = [name for name in rule.sees if name not in self._types]
+            if unknown:
+                raise ValueError(f"the rule {rule.name!r} wants to see what is no event type: {', '.join(unknown)}")
+            try:
+                encode(rule.init())
+            except NotJSON as error:
+                raise ValueError(f"the rule {rule.name!r} has a state that is not JSON: {error}") from None
+            held[rule.name] = rule
+        return Vocabulary(self._types.values(), held.values(), self.projections.values())
+
+    def with_projections(self, *projections: Projection[Any, Any]) -> Vocabulary:
+        """Give a vocabulary whose logs find these projections by name.
+
+        Raises:
+            ValueError: a name is taken, or has no vendor part.
+        """
+        held = dict(self.projections)
+        for fold in projections:
+            _demand_own_name("projection", fold.name, [*held, *built_in()])
+            held[fold.name] = fold
+        return Vocabulary(self._types.values(), self.rules.values(), held.values())
 
     def name_of(self, payload: type[View]) -> str | None:
         """Give the name of the type whose data has this view, or None."""
@@ -106,6 +158,18 @@ class Vocabulary(Mapping[str, EventType]):
 
     def __len__(self) -> int:
         return len(self._types)
+
+
+def _has_vendor(name: str) -> bool:
+    vendor, _, rest = name.partition("/")
+    return bool(vendor and rest)
+
+
+def _demand_own_name(what: str, name: str, taken: Sequence[str] | Mapping[str, object]) -> None:
+    if name in taken:
+        raise ValueError(f"the {what} {name!r} exists already; name yours vendor/name")
+    if not _has_vendor(name):
+        raise ValueError(f"{name!r}: a plugin's {what} is named vendor/name")
 
 
 CORE = Vocabulary(

@@ -18,6 +18,7 @@ from everlog.session.header import Header
 from everlog.session.live import Clock, OpenTurn, Session
 from everlog.session.log import Log, typed
 from everlog.session.repair import closers
+from everlog.session.rules.checking import binding
 from everlog.session.salvage import Salvaged
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.adding import add
@@ -234,7 +235,7 @@ class Store:
         seq = fork_point(parent, at)
         child = DurableSession(child_header(parent, seq), self._vocabulary)
         loaded = load(child, events, seq + 1)
-        if loaded.violations and parent.header.recording:
+        if binding(loaded.violations) and parent.header.recording:
             raise RecordingOnly(id)
         _demand_sound(id, loaded)
         child.parent_running = id not in self._live and self._backend.holder(id) is not None
@@ -383,8 +384,8 @@ def _demand_sound(id: str, loaded: Loaded) -> None:
     """Refuse what must not be appended to."""
     if loaded.unknown:
         raise UnknownEvents(id, loaded.unknown)
-    if loaded.violations:
-        first = loaded.violations[0]
+    if bound := binding(loaded.violations):
+        first = bound[0]
         raise SessionCorrupt(id, first.seq, str(first))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from everlog.session.errors import RuleViolation
 from everlog.session.event import Event
 from everlog.session.rules.ledger import Ledger, ReadEvent
+from everlog.session.rules.ruled import new_ledger
 from everlog.session.surface import Surface
 from everlog.session.views import View
+from everlog.session.vocabulary import CORE
 
 if TYPE_CHECKING:
     from everlog.session.log import Log
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 def check(log: Log) -> list[RuleViolation]:
     """Give everything that the events of a log break, in order; an empty list for a sound one."""
-    surface, ledger = Surface(), Ledger()
+    surface, ledger = Surface(), new_ledger(log.vocabulary)
     found: list[RuleViolation] = []
     for event in log.events:
         data, broken = judge(event, ledger, surface, log.events.__getitem__)
@@ -39,6 +42,14 @@ def judge(event: Event, ledger: Ledger, surface: Surface, read: ReadEvent) -> tu
         data = _view(event)
         broken.append(_violation(event, "shape", str(error)))
     return data, broken + ledger.violations(event, data, surface, read)
+
+
+def binding(violations: Iterable[RuleViolation]) -> list[RuleViolation]:
+    """Give those for which a log cannot be gone on with: what a plugin demands is not among them.
+
+    A plugin may be newer than the log, and its rules see the core's types too; installing one shall close no session.
+    """
+    return [one for one in violations if "/" not in one.rule and (one.rule != "shape" or one.type in CORE)]
 
 
 def _view(event: Event) -> View | None:
