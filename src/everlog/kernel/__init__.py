@@ -10,7 +10,7 @@ from everlog.lazily import lazily
 if TYPE_CHECKING:
     from everlog.kernel.config import Config
     from everlog.kernel.context import Context
-    from everlog.kernel.discovery import Discovery, discover, survey
+    from everlog.kernel.discovery import Discovery, discover, discover_added, survey
     from everlog.kernel.errors import (
         ConfigError,
         PluginInvalid,
@@ -46,6 +46,7 @@ _HOME = {
     "Status": "life",
     "Waterfall": "hooks",
     "discover": "discovery",
+    "discover_added": "discovery",
     "plugin": "plugins",
     "survey": "discovery",
 }
@@ -71,6 +72,7 @@ __all__ = [
     "Status",
     "Waterfall",
     "discover",
+    "discover_added",
     "plugin",
     "survey",
 ]

@@ -1,6 +1,6 @@
 """Finds plugins: entry points of installed packages, and what the configuration names."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -37,6 +37,11 @@ class Discovery:
     absent: tuple[PluginState, ...]
     """Known, but disabled or impossible to load; each says why."""
 
+    def without(self, plugin: Plugin, reason: str) -> "Discovery":
+        """The same, but for a plugin that is not to be loaded, and is listed as failed."""
+        others = tuple(other for other in self.plugins if other is not plugin)
+        return Discovery(others, (*self.absent, _with_status(plugin, Status.FAILED, reason)))
+
 
 @dataclass(frozen=True)
 class _Candidate:
@@ -45,15 +50,31 @@ class _Candidate:
     load: Callable[[], object]
     named: bool = False
     """Whether `enable` leads to it by path."""
+    own: bool = False
+    """Whether it comes with Everlog."""
 
 
 def discover(config: Config) -> Discovery:
     """Find all plugins. One that cannot be imported hides no other. Raises ConfigError for a wrong table."""
     table = config.section(PluginsTable, "plugins")
+    return _found(_candidates(table, _trusted(config)), table)
+
+
+def discover_added(config: Config) -> Discovery:
+    """Find the plugins that do not come with Everlog, as `discover` does, and import no others. Raises ConfigError."""
+    table = config.section(PluginsTable, "plugins")
+    return _found((one for one in _candidates(table, _trusted(config)) if not one.own), table)
+
+
+def _trusted(config: Config) -> Collection[str]:
+    """What the user enables; a path that only a project's file names is not followed."""
+    return config.own.section(PluginsTable, "plugins").enable
+
+
+def _found(candidates: Iterable[_Candidate], table: PluginsTable) -> Discovery:
     plugins: dict[str, Plugin] = {}
     absent: list[PluginState] = []
-    own = config.own.section(PluginsTable, "plugins").enable
-    for candidate in _candidates(table, own):
+    for candidate in candidates:
         found = _judged(candidate, table, plugins)
         if isinstance(found, Plugin):
             plugins[found.name] = found
@@ -62,9 +83,12 @@ def discover(config: Config) -> Discovery:
     return Discovery(tuple(plugins.values()), tuple(absent))
 
 
-async def survey(config: Config) -> list[PluginState]:
-    """Start everything that is found, list the states, and stop it again: what `everlog plugins` shows."""
-    found = discover(config)
+async def survey(config: Config, found: Discovery | None = None) -> list[PluginState]:
+    """Start everything that is found, list the states, and stop it again: what `everlog plugins` shows.
+
+    `found` is what `discover` gives unless it is handed in.
+    """
+    found = found or discover(config)
     async with Kernel(found.plugins, config, found.absent) as kernel:
         return kernel.states()
 
@@ -72,7 +96,7 @@ async def survey(config: Config) -> list[PluginState]:
 def _candidates(table: PluginsTable, own: Collection[str]) -> Iterator[_Candidate]:
     points = sorted(entry_points(group=GROUP), key=lambda point: (not _is_own(point), point.name))
     for point in points:
-        yield _Candidate(point.name, point.value, point.load)
+        yield _Candidate(point.name, point.value, point.load, own=_is_own(point))
     installed = {point.name for point in points}
     for name in table.enable:
         if ":" in name and name not in own:

@@ -25,6 +25,8 @@ class Plugin:
     """Service types that exist from its `yield` until it ends."""
     enabled: bool = True
     """Whether it runs without being named in `[plugins] enable`."""
+    declares: tuple[object, ...] = ()
+    """What others shall know of before it starts, and also when it never does; the kernel does not look into it."""
 
     @property
     def summary(self) -> str:
@@ -47,6 +49,7 @@ def plugin(
     requires: Iterable[type[object]] = (),
     provides: Iterable[type[object]] = (),
     enabled: bool = True,
+    declares: Iterable[object] = (),
 ) -> Callable[[Body], Plugin]:
     """Make a plugin of an async generator.
 
@@ -60,7 +63,8 @@ def plugin(
 
     The name is the function's with dashes unless given. Each life runs in a task of its own, so task groups
     and `async with` may stand around the `yield`; an error that comes up through the `yield` ends the
-    plugin as failed. Raises PluginInvalid when the function is no async generator or requires what it
+    plugin as failed. `declares` are values that others look up by type without starting the plugin, like event
+    types. Raises PluginInvalid when the function is no async generator or requires what it
     provides itself.
     """
 
@@ -71,6 +75,7 @@ def plugin(
             tuple(requires),
             tuple(provides),
             enabled,
+            tuple(declares),
         )
         if not isasyncgenfunction(body):
             raise PluginInvalid(made.name, "the function must be `async def` with one `yield`")
