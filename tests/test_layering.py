@@ -21,7 +21,7 @@ LINES = (
     {"store"},
     {"llm", "tools", "prompt", "compaction"},
     {"agent"},
-    {"interop", "mcp"},
+    {"interop", "mcp", "declared"},  # what plugins declare is known wherever sessions are opened
     {"harness", "testing"},  # modules that put the rooms together, for programs and for tests
     {"sync", "cli", "web"},
 )

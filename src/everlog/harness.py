@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Self
 
 from everlog.agent.seam import Agents
+from everlog.declared import with_vocabulary
 from everlog.errors import EverlogError
-from everlog.kernel import Config, Context, Kernel, Plugin, Status, discover, plugin
+from everlog.kernel import Config, Context, Discovery, Kernel, Plugin, Status, discover, plugin
+from everlog.session import Vocabulary
 from everlog.store import open_store
 from everlog.store.seam import Store
 
@@ -42,8 +44,8 @@ class Harness:
 
         `store` is a URL; without one it is the store in the user's data folder. `plugins` are loaded besides those
         that are found, and before them: one with the name of a found one, or that provides what it does, takes its
-        place. Without a `config`, `everlog.toml` is read from the user's folder and from `cwd`; without that either,
-        from nowhere.
+        place. What the plugins declare is known to all sessions. Without a `config`, `everlog.toml` is read from
+        the user's folder and from `cwd`; without that either, from nowhere.
         """
         self._config = config
         self._cwd = None if cwd is None else Path(cwd)
@@ -77,7 +79,8 @@ class Harness:
         names = {given.name for given in self._given}
         provided = {service for given in self._given for service in given.provides}
         others = [p for p in found.plugins if p.name not in names and provided.isdisjoint(p.provides)]
-        return Kernel([*self._given, *others], config, found.absent)
+        found, words = with_vocabulary(Discovery((*self._given, *others), found.absent))
+        return Kernel([_knowing(words), *found.plugins], config, found.absent)
 
     def _check(self, kernel: Kernel) -> None:
         for state in kernel.states():
@@ -102,11 +105,21 @@ class Harness:
         return self.kernel[Store]
 
 
+def _knowing(words: Vocabulary) -> Plugin:
+    @plugin(name="vocabulary", provides=(Vocabulary,))
+    async def vocabulary(ctx: Context) -> AsyncIterator[None]:
+        """Knows the event types, rules and projections: the core's, and those that plugins declare."""
+        ctx.provide(Vocabulary, words)
+        yield
+
+    return vocabulary
+
+
 def _store_at(url: str | None) -> Plugin:
-    @plugin(name="store", provides=(Store,))
+    @plugin(name="store", requires=(Vocabulary,), provides=(Store,))
     async def store(ctx: Context) -> AsyncIterator[None]:
         """Keeps sessions."""
-        async with open_store(url) as opened:
+        async with open_store(url, vocabulary=ctx[Vocabulary]) as opened:
             ctx.provide(Store, opened)
             yield
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from everlog.cli.faults import UsageFault
-from everlog.cli.settings import store_url
+from everlog.cli.settings import load_config, store_url
+from everlog.declared import vocabulary_for_looking
 from everlog.errors import EverlogError
 from everlog.store.seam import SessionNotFound, Store, StoredRecording, Summary
 from everlog.store.store import open_store
@@ -32,7 +33,8 @@ class AmbiguousSession(EverlogError):
 @asynccontextmanager
 async def stored(url: str | None) -> AsyncIterator[Store]:
     """Open the store that a URL names, else the configuration, else the default one."""
-    async with open_store(store_url(url)) as store:
+    config = load_config()
+    async with open_store(store_url(url, config), vocabulary=vocabulary_for_looking(config)) as store:
         yield store
 
 

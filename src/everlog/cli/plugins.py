@@ -10,7 +10,8 @@ import click
 from everlog.cli.options import declare, json_option
 from everlog.cli.output import write_json
 from everlog.cli.plain import one_line
-from everlog.kernel import Config, PluginState, Status, survey
+from everlog.declared import with_vocabulary
+from everlog.kernel import Config, PluginState, Status, discover, survey
 
 _COLOURS = {Status.ACTIVE: "green", Status.PENDING: "yellow", Status.FAILED: "red"}
 
@@ -23,7 +24,9 @@ def command(as_json: bool) -> None:
     Starts everything that is installed and configured, looks, and stops it again. A pending plugin says what
     it waits for, a failed one why.
     """
-    states = asyncio.run(survey(Config.load(Path.cwd())))
+    config = Config.load(Path.cwd())
+    found, _ = with_vocabulary(discover(config))
+    states = asyncio.run(survey(config, found))
     if as_json:
         write_json(states)
         return

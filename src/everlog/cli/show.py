@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
-from types import ModuleType
 
 import click
 
@@ -15,6 +13,7 @@ from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, short_time, write_json
 from everlog.cli.plain import one_line
+from everlog.cli.viewing import view_name, view_of
 from everlog.cli.views import VIEWS
 from everlog.session import Event
 from everlog.session.payloads import ToolResultEvent, TurnEnd
@@ -23,7 +22,14 @@ from everlog.store.seam import Store, StoredRecording
 
 @declare("show")
 @session_argument
-@click.option("--view", type=click.Choice(VIEWS), default="transcript", show_default=True, help="What to show of it.")
+@click.option(
+    "--view",
+    metavar="VIEW",
+    callback=view_name,
+    default="transcript",
+    show_default=True,
+    help=f"What to show of it: {', '.join(VIEWS)}, or a projection of a plugin as vendor/name.",
+)
 @click.option("--at", metavar="SEQ", type=click.IntRange(0), help="As it was after this event.")
 @json_option
 @store_option
@@ -33,10 +39,10 @@ def command(session: str | None, last: bool, view: str, at: int | None, as_json:
     SESSION is an id or a unique beginning of one. Looking changes nothing, runs no tool and asks no model.
     What a killed process left open is shown as it will be closed when the session is resumed.
     """
-    chosen: ModuleType = import_module(f"everlog.cli.views.{view}")
 
     async def work() -> None:
         async with stored(store) as opened, await opened.open(await find_id(opened, session, last), "read") as log:
+            chosen = view_of(view, log)
             if at is not None and at >= log.next_seq:
                 raise UsageFault(f"--at {at}: the session has the events 0 to {log.next_seq - 1}")
             if as_json:
