@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -157,7 +157,7 @@ class Diary:
 
 def declaring(name: str, *declares: object) -> Plugin:
     @plugin(name=name, declares=declares)
-    async def it(ctx: Context) -> Iterator[None]:  # type: ignore[misc]
+    async def it(ctx: Context) -> AsyncIterator[None]:
         """Declares something."""
         yield
 
