@@ -1,7 +1,6 @@
 """A TOML file whose keys can be found again by line, so that a complaint can point at its place."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 from everlog.kernel.errors import ConfigError
 
 Table = dict[str, object]
-"""What tomllib gives for a table."""
+"""What a parser of TOML gives for a table."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,8 @@ class TomlFile:
     @classmethod
     def parse(cls, text: str, path: Path | None = None) -> "TomlFile":
         """Parse a text. Raises ConfigError with the line."""
+        import tomllib  # without a file there is nothing to parse
+
         try:
             return cls(path, text, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
@@ -73,6 +74,8 @@ def _line_in(message: str) -> tuple[str, int | None]:
 
 def _path_of(statement: str) -> tuple[str, ...]:
     """The keys that a single TOML statement sets, outermost first; empty when it is none."""
+    import tomllib
+
     try:
         value: object = tomllib.loads(statement)
     except tomllib.TOMLDecodeError:

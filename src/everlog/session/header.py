@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-import uuid
 from typing import NewType
 
+from everlog.session.messages import new_id
 from everlog.session.reading import reader
 from everlog.session.views import View
 
@@ -52,7 +52,7 @@ def new_header(
 ) -> Header:
     """Make the header of a new session; id and time are fresh ones unless given; `cwd` is absolute."""
     return Header(
-        id=id or str(uuid.uuid4()),
+        id=id or new_id(),
         created_at=now_ms() if created_at is None else created_at,
         cwd=cwd,
         parent_session=parent_session,

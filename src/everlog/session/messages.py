@@ -6,7 +6,6 @@ of the known shape, becomes an `UnknownBlock` or `UnknownSource`; the bytes keep
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from typing import Literal, TypeAlias, cast
 
@@ -223,6 +222,8 @@ def message_from(value: object) -> Message:
 
 def new_id() -> str:
     """Give a fresh message id."""
+    import uuid  # looks at the machine when it is imported, which a list of sessions shall not wait for
+
     return str(uuid.uuid4())
 
 

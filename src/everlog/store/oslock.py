@@ -7,7 +7,6 @@ it. It is removed when the lock is given back; one that a dead process left is t
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -99,6 +98,8 @@ def holder_of(path: Path) -> str | None:
 
 
 def _sign(descriptor: int) -> None:
+    import socket  # for the name alone, which only a writer tells
+
     who = {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time())}
     os.ftruncate(descriptor, 0)
     os.write(descriptor, msgspec.json.encode(who))
