@@ -171,7 +171,7 @@ def _take_usage(state: MeterState, event: Event) -> None:
         return
     covered, generation, sums = asked
     counted = _input(data.usage)
-    if counted <= 0 or generation != state["surface"]["generation"]:
+    if counted <= 0 or not covered or generation != state["surface"]["generation"]:
         return
     estimated = tokens_of(state["tools"], state["family"]) + tokens_of(sums[:-1], state["family"]) + sums[-1]
     state["factor"] = min(_MOST, max(_LEAST, counted / estimated)) if estimated else 1.0
