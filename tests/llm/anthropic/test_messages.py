@@ -243,7 +243,10 @@ def failed(type: str, message: str = "m") -> str:
         (http(sse(failed("invalid_request_error"))), "BAD_REQUEST"),
         (http(sse('event: message_start\ndata: {"type":"message_start"}')), "TRANSPORT"),
         (http(sse('event: message_start\ndata: {"type":"mess')), "PROTOCOL"),
-        (http(sse('event: content_block_delta\ndata: {"type":"content_block_delta","index":3,"delta":{}}')), "PROTOCOL"),
+        (
+            http(sse('event: content_block_delta\ndata: {"type":"content_block_delta","index":3,"delta":{}}')),
+            "PROTOCOL",
+        ),
         (http(b"<html>hi</html>", "text/html"), "NOT_FOUND"),
         (http(b'{"error":{"message":"no"}}', "application/json", "401 Unauthorized"), "AUTH"),
         (http(b'{"error":{"message":"no"}}', "application/json", "413 Too Large"), "CONTEXT_OVERFLOW"),
