@@ -40,7 +40,7 @@ def store_option(function: Function) -> Function:
         metavar="URL",
         envvar="EVERLOG_STORE",
         show_envvar=True,
-        help="Where sessions are kept: sqlite:///FILE, jsonl:///FOLDER, memory:, postgresql://…"
+        help="Where sessions are kept: sqlite:///FILE, jsonl:///FOLDER, memory:"
         "  [default: the configuration's, else the user's data folder]",
     )(function)
 
