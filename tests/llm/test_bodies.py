@@ -62,7 +62,8 @@ def test_responses(messages: list[Message]) -> None:
     for item in sent["input"] if sent else ():
         match item["type"]:
             case "message":
-                assert called == answered, "every call is answered before anything else is said"
+                # An answer may go on after its calls; what others say waits for their results.
+                assert item["role"] == "assistant" or called == answered
                 kinds = {part["type"] for part in item["content"]}
                 assert kinds == ({"output_text"} if item["role"] == "assistant" else {"input_text"})
             case "function_call":
