@@ -16,12 +16,6 @@ from everlog.session.messages import Block, Message, ModelSource, Reasoning, Tex
 from everlog.session.request import Request
 
 
-def is_own(message: Message, request: Request) -> bool:
-    """Tell whether the model that is asked wrote the message itself: reasoning is for nobody else."""
-    source = message.source
-    return isinstance(source, ModelSource) and (source.provider, source.model) == (request.provider, request.model)
-
-
 def state_of(protocol: str, items: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Give the replay state of an answer; None when it would hold nothing that the content does not."""
     if not any(len(item) > 1 for item in items):
@@ -32,7 +26,9 @@ def state_of(protocol: str, items: Sequence[Mapping[str, Any]]) -> dict[str, Any
 def own_items(message: Message, request: Request, protocol: str) -> list[dict[str, Any]] | None:
     """Give the skeleton that this protocol kept with a message; None when it is another's, or there is none."""
     source = message.source
-    if not is_own(message, request) or not isinstance(source, ModelSource):
+    if not isinstance(source, ModelSource):
+        return None
+    if (source.provider, source.model) != (request.provider, request.model):  # reasoning is for nobody else
         return None
     state = source.replay_state
     if not isinstance(state, dict) or state.get("protocol") != protocol:

@@ -11,7 +11,16 @@ from tests.peers.aimock import Aimock
 
 from everlog.llm.openai.chatreader import chat_usage
 from everlog.llm.seam import ModelFailure
-from everlog.session.messages import Reasoning, Text, ToolCall, system_message, tool_message, user_message
+from everlog.session.messages import (
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    model_source,
+    system_message,
+    tool_message,
+    user_message,
+)
 from everlog.session.payloads import Usage
 
 KEY = "sk-very-secret-key-0123"
@@ -199,17 +208,15 @@ async def test_arguments_that_are_no_object_do_not_poison_later_requests(aimock:
 
 
 async def test_reasoning_goes_back_only_to_the_model_that_wrote_it(aimock: Aimock) -> None:
-    aimock.answer({"content": "ok"})
+    aimock.answer({"content": "ok", "reasoning": "Hm."})
     table = lab(aimock, 'dialect = { reasoning = "reasoning_content", replay = "turn" }')
 
-    def history(model: str) -> list[object]:
-        first = answered(Reasoning(text="old"), "Hello.", id="a1", model=model)
-        second = answered(Reasoning(text="new"), called("x"), id="a2", model=model)
-        return ["hi", first, user_message("go", id="u"), second, tool_message("x", "done", id="r")]
-
     async with service(table) as models:
-        await ask(models.resolve("lab/m"), *history("m"))  # type: ignore[arg-type]
-        await ask(models.resolve("lab/m"), *history("other"))  # type: ignore[arg-type]
-    own, foreign = (json.loads(body)["messages"] for body in aimock.bodies)
-    assert [m.get("reasoning_content") for m in own if m["role"] == "assistant"] == [None, "new"]
-    assert [m.get("reasoning_content") for m in foreign if m["role"] == "assistant"] == [None, None]
+        own, other = models.resolve("lab/m"), models.resolve("lab/other")
+        said = (await ask(own, "hi")).message
+        cut = Message(id="cut", role="assistant", content=said.content, source=model_source("lab", "m"))
+        for route, last in [(own, said), (other, said), (own, cut)]:
+            await ask(route, "hi", said, user_message("go", id="u"), last)
+    sent = [json.loads(body)["messages"] for body in aimock.bodies[1:]]
+    thoughts = [[m.get("reasoning_content") for m in messages if m["role"] == "assistant"] for messages in sent]
+    assert thoughts == [[None, "Hm."], [None, None], [None, None]], "of what came before the last input, none goes back"

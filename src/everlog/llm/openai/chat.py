@@ -10,14 +10,13 @@ from importlib.metadata import version
 from everlog.kernel import Context, plugin
 from everlog.llm.catalogue import Provider
 from everlog.llm.connection import Connection
-from everlog.llm.openai.chatbody import chat_body
+from everlog.llm.openai.chatbody import NAME, chat_body
 from everlog.llm.openai.chatreader import ChatReader
 from everlog.llm.openai.connection import connection_to
 from everlog.llm.seam import BlobReader, Models, WireProtocol
 from everlog.session.records import Delta
 from everlog.session.request import Request
 
-NAME = "openai-chat"
 BYTES_VERSION = 1
 """Goes up with every change of `chat_body` that changes a byte of some request's body."""
 

@@ -28,7 +28,7 @@ import msgspec
 from everlog.llm.adapter import BlobReader
 from everlog.llm.failure import BAD_REQUEST, ModelFailure
 from everlog.llm.media import DEFAULT_BUDGET, Media, as_text, data_url, is_text
-from everlog.llm.replay import is_own
+from everlog.llm.replay import digest, own_items
 from everlog.llm.wireorder import Names, result_of, result_text, wire_order
 from everlog.session.messages import (
     Block,
@@ -42,6 +42,7 @@ from everlog.session.messages import (
 )
 from everlog.session.request import Request
 
+NAME = "openai-chat"
 OPTIONS = {
     "reasoningEffort": "reasoning_effort",
     "verbosity": "verbosity",
@@ -162,14 +163,21 @@ class _Writer(msgspec.Struct):
         text = "".join(block.text for block in message.content if isinstance(block, Text))
         if text:
             written["content"] = text
-        if self.reasoning and is_recent and is_own(message, self.request):
-            thought = "".join(block.text for block in message.content if isinstance(block, Reasoning))
+        if self.reasoning and is_recent:
+            thought = self._thought(message)
             if thought:
                 written[self.reasoning] = thought
         if message.calls:
             written["tool_calls"] = [_call(call) for call in message.calls]
         if text or message.calls:
             yield written
+
+    def _thought(self, message: Message) -> str:
+        """Give the reasoning of a complete answer of the model that is asked, if it is what that model wrote."""
+        items = own_items(message, self.request, NAME) or []
+        thought = "".join(block.text for block in message.content if isinstance(block, Reasoning))
+        vouched = any(item.get("sha256") == digest(thought) for item in items)
+        return thought if vouched else ""
 
     def _content(self, blocks: Sequence[Block]) -> str | list[dict[str, Any]]:
         if all(isinstance(block, Text) for block in blocks):

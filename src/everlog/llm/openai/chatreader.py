@@ -9,6 +9,8 @@ import msgspec
 
 from everlog.llm import deltas
 from everlog.llm.failure import PROTOCOL, TRANSPORT, ModelFailure
+from everlog.llm.openai.chatbody import NAME
+from everlog.llm.replay import digest, state_of
 from everlog.session.payloads import Usage
 from everlog.session.records import Delta
 
@@ -41,6 +43,7 @@ class ChatReader:
         self._next = 0
         self._open: tuple[str, int] | None = None
         self._calls: list[_Call] = []
+        self._thoughts: list[str] = []
         self._usage: Usage | None = None
         self._reason: str | None = None
 
@@ -70,14 +73,20 @@ class ChatReader:
         reason = FINISH.get(self._reason, deltas.OTHER)
         if reason == deltas.STOP and self._calls:
             reason = deltas.TOOL_CALLS  # some servers say "stop" after calls, too
-        yield deltas.finish(reason, self._reason)
+        yield deltas.finish(reason, self._reason, self._replay_state())
+
+    def _replay_state(self) -> dict[str, Any] | None:
+        """Vouch for the reasoning of an answer that came to its end: no other goes back."""
+        if not self._thoughts:
+            return None
+        return state_of(NAME, [{"type": "reasoning", "sha256": digest("".join(self._thoughts))}])
 
     def _delta(self, delta: Any) -> Iterator[Delta]:
         if not isinstance(delta, dict):
             raise ModelFailure("the stream holds a delta that is no object", PROTOCOL)
         thought = next((delta[name] for name in _THOUGHTS if isinstance(delta.get(name), str)), "")
         if thought:
-            yield deltas.reasoning(self._index("reasoning"), thought)
+            yield self._thought(thought)
         yield from self._content(delta.get("content"))
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and refusal:
@@ -93,7 +102,11 @@ class ChatReader:
                 yield deltas.text(self._index("text"), text)
             for inner in _objects(part.get("thinking")):
                 if isinstance(thought := inner.get("text"), str) and thought:
-                    yield deltas.reasoning(self._index("reasoning"), thought)
+                    yield self._thought(thought)
+
+    def _thought(self, piece: str) -> Delta:
+        self._thoughts.append(piece)
+        return deltas.reasoning(self._index("reasoning"), piece)
 
     def _call(self, call: dict[str, Any]) -> Iterator[Delta]:
         function = call.get("function")
