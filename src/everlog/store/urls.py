@@ -67,6 +67,8 @@ def path_of(url: str) -> Path:
         text = text.removeprefix("/")
     if not text.strip("/"):
         raise StoreError(f"{url!r} names no file or folder")
+    if "\0" in text:
+        raise StoreError(f"{url!r} holds a NUL, which no path can")
     path = Path(text).expanduser()
     return Path("/", *path.parts[1:]) if path.is_absolute() and sys.platform != "win32" else path
 
