@@ -189,3 +189,19 @@ def test_debug_shows_where(cli: Cli) -> None:
     done = cli("show", "nothing", "--debug")
     assert done.code == 1
     assert "Traceback" in done.err
+
+
+def test_a_store_url_with_a_nul_names_no_file(cli: Cli) -> None:
+    done = cli("sessions", "--store", f"sqlite:///{cli.database}%00")
+    assert_one_helpful_line(done, 1, "holds a NUL")
+
+
+def test_stats_name_a_session_that_cannot_be_read_also_when_no_other_is_there(cli: Cli) -> None:
+    folder = cli.work.parent / "logs"
+    store = ("--store", f"jsonl:///{folder}")
+    session = cli.ran("- Hello.", "go", *store)["session"]
+    log = folder / "sessions" / session / "events.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"go", b"no"))
+    done = cli("stats", *store)
+    assert "could not be read" in done.err, done
+    assert session in done.err, done

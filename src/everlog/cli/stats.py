@@ -126,6 +126,8 @@ def _show(found: Found, by: str, plot: bool, as_json: bool) -> None:
         lines = [{by: name, **_value(sums)} for name, sums in groups]
         write_json({"sessions": found.sessions, "total": _value(whole), "by": lines, "unread": found.unread})
         return
+    if found.unread:
+        click.echo(f"could not be read: {one_line(', '.join(found.unread))}; `everlog show` of one says why", err=True)
     if not found.asked:
         click.echo("no request was made" + (" in that time" if found.sessions else ""))
         return
@@ -134,8 +136,6 @@ def _show(found: Found, by: str, plot: bool, as_json: bool) -> None:
     if plot:
         bars = [(name, (sums.cache_read, sums.fresh + sums.cache_write, sums.output)) for name, sums in groups]
         click.echo(draw(f"tokens by {by}", bars, ("from cache", "read anew", "written")))
-    if found.unread:
-        click.echo(f"could not be read: {one_line(', '.join(found.unread))}; everlog verify says why", err=True)
 
 
 def _grouped(found: Found, by: str) -> list[tuple[str, Sums]]:
