@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from tests.session.stories import Story
 
-from everlog.session import AppendRefused
+from everlog.session import AppendRefused, Session, read_event
 
 
 def test_null_does_not_stand_for_a_nested_view_that_must_be_there() -> None:
@@ -22,3 +25,38 @@ def test_null_stands_for_an_optional_one() -> None:
     story.turn(), story.step()
     event = story.session.append_json("assistant/attempt", {"turn": 1, "step": 1, "attempt": 1, "failure": None})
     assert event.data.failure is None
+
+
+ODD = (
+    '{"id":"a", "role":"user","content":[{"type":"text","text":"x","extra":1.50},'
+    '{"type":"tool-result","toolCallId":"c","content":[{"type":"text","text":"y","more":[2]}],"isError":false,"z":3}],'
+    '"source":{"kind":"plugin","plugin":"p","k":"v"},"own":null}'
+)
+"""A message with a key that no view knows in each of its parts."""
+
+
+@pytest.mark.parametrize("inner", ["", '{"type":"vendor/new","n":1},'])
+def test_every_part_of_a_message_answers_from_its_own_bytes(inner: str) -> None:
+    text = ODD.replace('"content":[{"type":"text","text":"y"', f'"content":[{inner}{{"type":"text","text":"y"')
+    story = Story()
+    story.turn(), story.step(), story.sent()
+    whole = f'{{"seq":0,"type":"user/message","time":0,"data":{text},"surfaceOp":"append"}}'
+    item = f'{{"target":"next-turn","start":0,"inserted":[{{"message":{text},"wakes":true}}]}}'
+    splice = f'{{"seq":0,"type":"inbox/spliced","time":0,"data":{item}}}'
+    nested = f'{{"seq":0,"type":"developer/message","time":0,"data":{{"turn":1,"step":1,"message":{text}}}}}'
+    found: list[Any] = [read_event(line.encode()).data for line in (whole, splice, nested)]
+    for message in (found[0], found[1].inserted[0].message, found[2].message):
+        assert message.to_json() == text.encode()
+        assert "own" in message
+        assert message.source["k"] == "v"
+        assert message.content[0].to_json() == b'{"type":"text","text":"x","extra":1.50}'
+        assert message.content[1].get("z") == 3
+        assert message.content[1].content[-1]["more"] == [2]
+
+
+def test_an_event_keeps_what_no_view_knows_through_an_append() -> None:
+    session = Session.create()
+    event = session.append_json("user/message", json.loads(ODD), "append")
+    for message in (event.data, session.messages()[0], session.fork().messages()[0]):
+        assert message.content[0].get("extra") == 1.5
+        assert message.source.get("k") == "v"

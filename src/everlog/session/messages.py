@@ -1,7 +1,9 @@
 """Messages: what models and people say, as typed views over stored bytes.
 
 The unions are open. A block or a source of a kind that this build does not know, or whose fields are not
-of the known shape, becomes an `UnknownBlock` or `UnknownSource`; the bytes keep it whole.
+of the known shape, becomes an `UnknownBlock` or `UnknownSource`; the bytes keep it whole. One of a known kind
+with more keys than this build knows is what it is, and answers for those keys from its bytes: the classes
+forbid unknown keys so that the decoder notices them, and such a message is read part by part.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import force_setattr
 
-from everlog.session.jsonvalue import JSON, JSONObject, decode, encode
+from everlog.session.jsonvalue import JSON, decode, encode
 from everlog.session.views import Buffer, View, json_field, json_raw, with_bytes
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
@@ -21,26 +23,26 @@ Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
 _NO_RAW = Raw(b"")
 
 
-class Text(View, frozen=True, tag="text", tag_field="type"):
+class Text(View, frozen=True, tag="text", tag_field="type", forbid_unknown_fields=True):
     """Plain text."""
 
     text: str = ""
 
 
-class Reasoning(View, frozen=True, tag="reasoning", tag_field="type"):
+class Reasoning(View, frozen=True, tag="reasoning", tag_field="type", forbid_unknown_fields=True):
     """What a model thought before it answered. Signatures stand in the source's replay state."""
 
     text: str = ""
 
 
-class Image(View, frozen=True, tag="image", tag_field="type"):
+class Image(View, frozen=True, tag="image", tag_field="type", forbid_unknown_fields=True):
     """An image kept as a blob; `blob` is its content hash."""
 
     blob: str = ""
     media_type: str = ""
 
 
-class File(View, frozen=True, tag="file", tag_field="type"):
+class File(View, frozen=True, tag="file", tag_field="type", forbid_unknown_fields=True):
     """A file kept as a blob; `blob` is its content hash."""
 
     blob: str = ""
@@ -48,7 +50,7 @@ class File(View, frozen=True, tag="file", tag_field="type"):
     media_type: str = ""
 
 
-class ToolCall(View, frozen=True, tag="tool-call", tag_field="type"):
+class ToolCall(View, frozen=True, tag="tool-call", tag_field="type", forbid_unknown_fields=True):
     """A call that the model asks for; `arguments` is the model's raw text, JSON or not."""
 
     id: str = ""
@@ -56,11 +58,11 @@ class ToolCall(View, frozen=True, tag="tool-call", tag_field="type"):
     arguments: str = ""
 
 
-class UnknownBlock(View, frozen=True, tag="?", tag_field="type"):
+class UnknownBlock(View, frozen=True, tag="?", tag_field="type", forbid_unknown_fields=True):
     """A block of a kind that this build does not know; `value()` gives its JSON."""
 
 
-class ToolResult(View, frozen=True, tag="tool-result", tag_field="type"):
+class ToolResult(View, frozen=True, tag="tool-result", tag_field="type", forbid_unknown_fields=True):
     """What came back for one call."""
 
     tool_call_id: str = ""
@@ -71,11 +73,11 @@ class ToolResult(View, frozen=True, tag="tool-result", tag_field="type"):
 Block: TypeAlias = Text | Reasoning | Image | File | ToolCall | ToolResult | UnknownBlock
 
 
-class UserSource(View, frozen=True, tag="user", tag_field="kind"):
+class UserSource(View, frozen=True, tag="user", tag_field="kind", forbid_unknown_fields=True):
     """A person wrote it."""
 
 
-class PluginSource(View, frozen=True, tag="plugin", tag_field="kind"):
+class PluginSource(View, frozen=True, tag="plugin", tag_field="kind", forbid_unknown_fields=True):
     """A plugin wrote it: injected context, a compaction checkpoint."""
 
     plugin: str = ""
@@ -83,7 +85,7 @@ class PluginSource(View, frozen=True, tag="plugin", tag_field="kind"):
     compaction_id: str | None = None
 
 
-class ModelSource(View, frozen=True, tag="model", tag_field="kind"):
+class ModelSource(View, frozen=True, tag="model", tag_field="kind", forbid_unknown_fields=True):
     """A model wrote it. `replay_state` is the provider's opaque state, handed back only to that provider."""
 
     provider: str
@@ -96,17 +98,17 @@ class ModelSource(View, frozen=True, tag="model", tag_field="kind"):
         return json_field(self.replay_state_json)
 
 
-class ToolSource(View, frozen=True, tag="tool", tag_field="kind"):
+class ToolSource(View, frozen=True, tag="tool", tag_field="kind", forbid_unknown_fields=True):
     """A tool answered the call with this id."""
 
     call_id: str = ""
 
 
-class SystemPromptSource(View, frozen=True, tag="system-prompt", tag_field="kind"):
+class SystemPromptSource(View, frozen=True, tag="system-prompt", tag_field="kind", forbid_unknown_fields=True):
     """The rendered system prompt."""
 
 
-class UnknownSource(View, frozen=True, tag="?", tag_field="kind"):
+class UnknownSource(View, frozen=True, tag="?", tag_field="kind", forbid_unknown_fields=True):
     """A source of a kind that this build does not know; `value()` gives its JSON."""
 
 
@@ -140,10 +142,6 @@ class Message(View, frozen=True):
         return None
 
 
-class _RawContent(msgspec.Struct):
-    content: list[Raw] = msgspec.field(default_factory=list)
-
-
 class _RawMessage(msgspec.Struct):
     id: str
     role: str
@@ -159,7 +157,8 @@ _source: msgspec.json.Decoder[Source] = msgspec.json.Decoder(
     UserSource | PluginSource | ModelSource | ToolSource | SystemPromptSource | UnknownSource
 )
 _raw_message = msgspec.json.Decoder(_RawMessage)
-_raw_content = msgspec.json.Decoder(_RawContent)
+_object = msgspec.json.Decoder(dict[str, Raw])
+_array = msgspec.json.Decoder(list[Raw])
 
 
 def read_message(data: Buffer) -> Message:
@@ -192,27 +191,61 @@ def _read_block(data: bytes) -> Block:
     except (msgspec.MsgspecError, RecursionError):
         pass
     try:
-        head = cast("JSONObject", decode(data))
-        if head.get("type") == "tool-result":
-            inner = tuple(_read_block(bytes(block)) for block in _raw_content.decode(data).content)
-            call_id, is_error = head.get("toolCallId"), head.get("isError")
-            if isinstance(call_id, str):
-                result = ToolResult(
-                    tool_call_id=call_id,
-                    content=cast("tuple[Text, ...]", inner),
-                    is_error=is_error is True,
-                )
-                return with_bytes(result, data)
-    except (ValueError, AttributeError, msgspec.MsgspecError):
-        pass
-    return with_bytes(UnknownBlock(), data)
+        fields = _object.decode(data)
+        if decode(bytes(fields["type"])) == "tool-result":
+            return with_bytes(_read_result(fields), data)
+        return with_bytes(_block.decode(_known(fields, "type", _BLOCK_KEYS)), data)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return with_bytes(UnknownBlock(), data)
+
+
+def _read_result(fields: dict[str, Raw]) -> ToolResult:
+    """Read a result block part by part.
+
+    Raises:
+        KeyError, ValueError: it has no string `toolCallId`, or no array `content`.
+    """
+    call_id = decode(bytes(fields["toolCallId"]))
+    if not isinstance(call_id, str):
+        raise ValueError("toolCallId is not a string")
+    inner = tuple(_read_block(bytes(block)) for block in _array.decode(fields.get("content", b"[]")))
+    is_error = bytes(fields.get("isError", b"")) == b"true"
+    return ToolResult(tool_call_id=call_id, content=cast("tuple[Text, ...]", inner), is_error=is_error)
 
 
 def _read_source(data: bytes) -> Source:
     try:
         return with_bytes(_source.decode(data), data)
     except (msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        return with_bytes(_source.decode(_known(_object.decode(data), "kind", _SOURCE_KEYS)), data)
+    except (KeyError, TypeError, ValueError, RecursionError):
         return with_bytes(UnknownSource(), data)
+
+
+def _keys(*classes: type[View]) -> dict[object, frozenset[str]]:
+    """Give the stored names that each kind has, by its tag."""
+    found: dict[object, frozenset[str]] = {}
+    for cls in classes:
+        config = cls.__struct_config__
+        found[config.tag] = frozenset({cast(str, config.tag_field), *cls.__struct_encode_fields__})
+    return found
+
+
+_BLOCK_KEYS = _keys(Text, Reasoning, Image, File, ToolCall)
+_SOURCE_KEYS = _keys(UserSource, PluginSource, ModelSource, ToolSource, SystemPromptSource)
+
+
+def _known(fields: dict[str, Raw], tag: str, keys: dict[object, frozenset[str]]) -> bytes:
+    """Give the JSON of an object with only those keys that its kind has.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is of no known kind.
+    """
+    names = keys[decode(bytes(fields[tag]))]
+    held = [b'"%b":%b' % (name.encode(), bytes(raw)) for name, raw in fields.items() if name in names]
+    return b"{%b}" % b",".join(held)
 
 
 def message_from(value: object) -> Message:
