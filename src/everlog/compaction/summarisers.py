@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from everlog.compaction import instructions
 from everlog.compaction.rendering import rendered
 from everlog.compaction.seam import Assignment, CompactionFailed, Summariser, Summary
 from everlog.llm.seam import Aside, Route, SideAnswer, SideRequests
 from everlog.session.messagelist import message_of
 from everlog.session.messages import PluginSource, system_message, user_message
+from everlog.session.payloads import RequestHeader
+from everlog.session.views import json_raw
 
 PURPOSE = "summary"
 _SOURCE = PluginSource(plugin="compaction", form="instruction")
@@ -42,7 +46,7 @@ class Conversation(Summariser):
             session=occasion.session,
             scope=occasion.scope,
             route=occasion.route,
-            header=occasion.header,
+            header=_with_room(occasion.header, 2 * assignment.tokens),
             purpose=PURPOSE,
             messages=[user_message(told, _SOURCE)],
             prefix="surface",
@@ -78,6 +82,15 @@ class Reader(Summariser):
             compaction_id=assignment.compaction_id,
         )
         return _summary(await self._side.ask(aside), route)
+
+
+def _with_room(header: RequestHeader, tokens: int) -> RequestHeader:
+    """Give the header with an output ceiling that a summary fits under; nothing that a provider caches by changes."""
+    config = header.config
+    ceiling = config.get("maxTokens") if isinstance(config, dict) else None
+    if not isinstance(config, dict) or not isinstance(ceiling, int | float) or ceiling >= tokens:
+        return header
+    return replace(header, config_json=json_raw({**config, "maxTokens": tokens}))
 
 
 def _summary(answer: SideAnswer, route: Route) -> Summary:
