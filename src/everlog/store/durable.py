@@ -15,12 +15,12 @@ from everlog.session.restoring import save
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import Torn
 from everlog.store.errors import BatchRefused, LeaseLost, StoreError, WriteFailed
-from everlog.store.pen import Pen
+from everlog.store.pen import CheckpointDue, Pen
 
 CHECKPOINT_EVERY = 1024
-"""After so many events a checkpoint is kept at the end of a turn."""
+"""After so many events a checkpoint is kept by the first flush between turns."""
 _CHECKPOINT_AT_LATEST = 8 * CHECKPOINT_EVERY
-"""After so many, also within a turn."""
+"""After so many, also within a turn and without a flush."""
 
 _CHECKPOINT_WORTH = 128
 """Fewer events than this are read again as fast as a checkpoint."""
@@ -95,18 +95,27 @@ class DurableSession(Session):
     def _take_in(self, event: Event, data: Any) -> None:
         super()._take_in(event, data)
         pen = self._pen
-        if pen is None:
-            return
-        pen.write(event)
-        since = event.seq - self._covered
-        if since >= CHECKPOINT_EVERY and (event.type == "turn/end" or since >= _CHECKPOINT_AT_LATEST):
+        if pen is not None:
+            pen.queue.append(event)
+            if event.seq >= pen.stir_at:
+                self._stir(pen, event.seq)
+
+    def _stir(self, pen: Pen, seq: int) -> None:
+        pen.stir(seq)
+        if seq - self._covered >= _CHECKPOINT_AT_LATEST:
             self.keep_checkpoint()
+
+    def _write(self, events: Sequence[Event]) -> None:
+        """Have events written that are in the log already."""
+        pen = self._writing
+        pen.queue.extend(events)
+        pen.stir(self.next_seq - 1)
 
     def keep_checkpoint(self) -> None:
         """Have what this session knows kept beside its log, so that the next open need not read it again."""
         self._covered = self.next_seq
         if self.next_seq:
-            self._writing.keep(save(self))
+            self._writing.keep(CheckpointDue(self.next_seq, save(self)))
 
     @property
     def _writing(self) -> Pen:
@@ -173,6 +182,8 @@ class DurableSession(Session):
         await self._flush(patient=True)
 
     async def _flush(self, *, patient: bool) -> None:
+        if self.next_seq - self._covered >= CHECKPOINT_EVERY and not self.ledger.turns.is_open:
+            self.keep_checkpoint()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
 

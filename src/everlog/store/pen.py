@@ -6,7 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from everlog.session.event import Event
 from everlog.store import chain, checkpoints
@@ -21,23 +21,22 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Callable[[BaseException | None], object]
 """Called on the writer thread with None when all is durable, or with what went wrong."""
 
-BATCH_BYTES = 64 * 1024
-"""So many bytes of event data make a batch before the window is over."""
+BATCH_EVENTS = 256
+"""So many events make a batch before the window is over."""
 _MOST_BYTES = 4 * 1024 * 1024
 """No batch is made longer than this, but for one event."""
+_NOT_BEFORE = 1 << 62
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _NEVER = float("inf")
 
 _log = logging.getLogger("everlog.store")
 
 
-class CheckpointDue:
-    """Stands in the queue after the events that it covers; `state` is the log's, as JSON bytes."""
+class CheckpointDue(NamedTuple):
+    """A checkpoint that is kept once the first `next_seq` events are stored; `state` is the log's, as JSON bytes."""
 
-    __slots__ = ("state",)
-
-    def __init__(self, state: bytes) -> None:
-        self.state = state
+    next_seq: int
+    state: bytes
 
 
 class Waiter:
@@ -55,12 +54,16 @@ class Pen:
     """Takes events from the session's thread and writes them on the writer's.
 
     Attributes:
+        queue: the events that are not taken up yet; the session adds to it.
+        stir_at: the session calls `stir` with the first event that has this seq or a later one.
         due: when the writer should look at it next, in seconds of the monotonic clock.
         failure: why the last try to write failed; None when it did not.
         lost: why nothing can be written any more; None while it can.
     """
 
     def __init__(self, writer: Writer, lease: Lease, types: set[str], notice: Callable[[], object]) -> None:
+        self.queue: deque[Event] = deque()
+        self.stir_at = 0
         self.due = _NEVER
         self.failure: WriteFailed | None = None
         self.lost: LeaseLost | BatchRefused | None = None
@@ -68,10 +71,9 @@ class Pen:
         self._lease = lease
         self._types = types
         self._notice = notice
-        self._queue: deque[Event | CheckpointDue] = deque()
-        self._size = 0
-        self._stirred = False
-        self._hurried = False
+        self._gathering = False
+        self._checkpoints: deque[CheckpointDue] = deque()
+        self._previewed = False
         self._waiters: deque[Waiter] = deque()
         self._batch: Batch | None = None
         self._checkpoint: CheckpointDue | None = None
@@ -99,20 +101,20 @@ class Pen:
         """Give the right that it writes with."""
         return self._lease
 
-    def write(self, event: Event) -> None:
-        """Take the next event; from the session's thread."""
-        self._queue.append(event)
-        self._size += len(event.data_json)
-        if not self._stirred:
-            self._stirred = True
-            self._call_at(time.monotonic() + self._writer.window)
-        elif self._size >= BATCH_BYTES and not self._hurried:
-            self._hurried = True
+    def stir(self, seq: int) -> None:
+        """Have the queue written when the window is over, or at once when it is long; from the session's thread."""
+        if self._gathering:
+            self.stir_at = _NOT_BEFORE
             self._call_at(0.0)
+        else:
+            self._gathering = True
+            self.stir_at = seq + BATCH_EVENTS
+            self._call_at(time.monotonic() + self._writer.window)
 
-    def keep(self, state: bytes) -> None:
+    def keep(self, checkpoint: CheckpointDue) -> None:
         """Keep a checkpoint once the events before it are stored; from the session's thread."""
-        self._queue.append(CheckpointDue(state))
+        self._checkpoints.append(checkpoint)
+        self._call_at(time.monotonic() + self._writer.window)
 
     def flush(self, target: int, answer: Answer, patient: bool) -> None:
         """Call `answer` when everything before the seq `target` is durable, or when a try to make it so failed."""
@@ -128,8 +130,7 @@ class Pen:
     def write_out(self) -> None:
         """Write what there is, synced when somebody waits for it; on the writer's thread. Raises nothing."""
         self.due = _NEVER
-        self._stirred = self._hurried = False
-        self._size = 0
+        self._gathering, self.stir_at = False, 0
         try:
             if self.lost is None:
                 self._write_all()
@@ -150,7 +151,7 @@ class Pen:
             blobs = self._writer.store_blobs() or blobs
             batch = self._batch
             if batch is not None and batch.data:
-                if waits and not self._queue:
+                if waits and not self.queue:
                     self._lease.append_synced(batch)
                     self._durable = batch.next_seq
                 else:
@@ -167,30 +168,42 @@ class Pen:
         """Make the next batch of the queue, up to a checkpoint; one that failed comes again. False: none is left."""
         if self._batch is not None:
             return True
-        queue, types, size = self._queue, self._types, 0
-        data: list[bytes] = []
-        title: str | None = None
-        preview: str | None = None
-        while queue and size < _MOST_BYTES:
-            item = queue.popleft()
-            if isinstance(item, CheckpointDue):
-                self._checkpoint = item
-                break
-            own = item.to_json()
-            data.append(own)
-            size += len(own)
-            if not item.ignorable:
-                types.add(item.type)
-            if item.type == "session/title":
-                title = title_of(item) or title
-            elif preview is None and item.type == "user/message":
-                preview = preview_of(item)
-        if not data and self._checkpoint is None:
+        due = self._checkpoints[0] if self._checkpoints else None
+        room = len(self.queue) if due is None else min(len(self.queue), due.next_seq - self._stored.next_seq)
+        events = self._drained(room)
+        if due is not None and due.next_seq <= self._stored.next_seq + len(events):
+            self._checkpoint = self._checkpoints.popleft()
+        if not events and self._checkpoint is None:
             return False
-        stored = self._stored
+        stored, data = self._stored, [event.to_json() for event in events]
+        title, preview = self._shown(events)
         seals = chain.seal(stored.head, data)
         self._batch = Batch(self._lease.session, stored.next_seq, stored.head, data, seals, title, preview)
         return True
+
+    def _drained(self, room: int) -> list[Event]:
+        """Take up to so many events off the queue, and not many more bytes than a batch may have."""
+        events: list[Event] = []
+        take, size = self.queue.popleft, 0
+        while len(events) < room and size < _MOST_BYTES:
+            event = take()
+            events.append(event)
+            size += len(event.data_json)
+        return events
+
+    def _shown(self, events: list[Event]) -> tuple[str | None, str | None]:
+        """Note the types of some events, and give the title and the preview that they bring."""
+        types = {event.type for event in events}
+        self._types |= {event.type for event in events if not event.ignorable}
+        title: str | None = None
+        preview: str | None = None
+        if "session/title" in types:
+            titles = [found for event in events if (found := title_of(event))]
+            title = titles[-1] if titles else None
+        if "user/message" in types and not self._previewed:
+            preview = next((found for event in events if (found := preview_of(event))), None)
+            self._previewed = preview is not None
+        return title, preview
 
     def _save(self) -> None:
         """Keep the checkpoint that stood behind the batch. One that cannot be kept is only worth a line in the log."""
@@ -206,7 +219,7 @@ class Pen:
 
     def _failed(self, error: Exception) -> None:
         first = self.failure is None
-        pending = len(self._queue) + (len(self._batch.data) if self._batch else 0)
+        pending = len(self.queue) + (len(self._batch.data) if self._batch else 0)
         self.failure = WriteFailed(self._lease.session, pending, error)
         self.due = min(self.due, time.monotonic() + self._pause)
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)

@@ -218,8 +218,7 @@ class Store:
         lease = await self._job(lambda: self._backend.fork(id, self._end_of(id, child.header), child.header))
         child._events = EventList(own, self._events(child.id, child.vocabulary), child.next_seq - len(own))
         await self._attach(child, lease, types, covered)
-        for event in own:
-            child._writing.write(event)
+        child._write(own)
         return child
 
     def _forked_live(self, parent: DurableSession, open_turn: OpenTurn) -> DurableSession:
