@@ -82,7 +82,13 @@ def _state(summary: Summary) -> str:
         return "damaged"
     if summary.recording:
         return "recording"
-    return "running" if summary.holder else "-"
+    return _held(summary.holder) if summary.holder else "-"
+
+
+def _held(holder: str) -> str:
+    """Say who writes a session: its process, when that is known."""
+    process = holder.partition(" on ")[0]
+    return f"running ({process})" if process.startswith("pid ") else "running"
 
 
 def _about(summary: Summary) -> str:

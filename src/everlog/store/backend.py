@@ -236,6 +236,10 @@ class Backend(Protocol):
         """
         ...
 
+    def demand(self, id: str) -> None:
+        """Raise SessionNotFound unless there is such a session, and it is not in the trash."""
+        ...
+
     def holder(self, id: str) -> str | None:
         """Give who holds a session for writing, or None."""
         ...

@@ -102,6 +102,10 @@ class MemoryBackend:
             self._sessions[header.id] = stored
             return self._hold(stored)
 
+    def demand(self, id: str) -> None:
+        """Raise SessionNotFound unless it is there."""
+        self._session(id)
+
     def holder(self, id: str) -> str | None:
         """Give who holds a session."""
         lease = self._session(id, trashed=True).lease

@@ -32,7 +32,7 @@ from everlog.store.opening import Loaded, Probe, load, stored_header, verdicts
 from everlog.store.pen import Pen
 from everlog.store.recorded import StoredRecording
 from everlog.store.salvaging import Salvage, salvaged
-from everlog.store.upkeep import YOUNG_MS, unnamed_blobs
+from everlog.store.upkeep import YOUNG_MS, Checked, check_store, unnamed_blobs
 from everlog.store.urls import default_url, opener_of
 from everlog.store.verifying import Progress, Verified, verify
 from everlog.store.writer import WINDOW, StoreBlobs, Writer
@@ -167,6 +167,7 @@ class Store:
         return session, loaded
 
     def _recording(self, id: str, vocabulary: Vocabulary) -> StoredRecording:
+        self._backend.demand(id)
         held = self._backend.holder(id) is not None
         events = self._events(id, vocabulary)
         log = StoredRecording(stored_header(id, events.reader), vocabulary, events, self._blobs)
@@ -266,6 +267,7 @@ class Store:
 
         It has no end of its own, and never gives computed events. Raises as `open` for reading.
         """
+        self._backend.demand(id)
         events = await asyncio.to_thread(self._events, id, self._vocabulary)
         seq = from_seq
         while True:
@@ -335,6 +337,10 @@ class Store:
         found = await asyncio.to_thread(job)
         await self.add(found.log.header, found.log.events)
         return Salvage.of(found)
+
+    async def check(self, progress: Progress = _no_progress) -> Checked:
+        """Verify every session, those in the trash too, every blob, and what holds them; `progress` counts sessions."""
+        return await asyncio.to_thread(check_store, self._backend, self._vocabulary, progress)
 
     async def unnamed_blobs(self, young_ms: int = YOUNG_MS) -> Sequence[StoredBlob]:
         """Give the blobs that nothing names, in the trash neither, and that were not put within the last hour.

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from hashlib import sha256
 
 from everlog.session.header import now_ms
-from everlog.store.backend import Backend, StoredBlob, Summary
+from everlog.session.rules.checking import binding
+from everlog.session.vocabulary import Vocabulary
+from everlog.store.backend import Backend, Reader, StoredBlob, Summary
 from everlog.store.copying import BLOB_HASH
-from everlog.store.errors import StoreError
+from everlog.store.errors import BlobMissing, StoreError
+from everlog.store.verifying import Progress, verify
 
+_BLOCK_BLOB = re.compile(rb'"blob":"([0-9a-f]{64})"')
 YOUNG_MS = 60 * 60 * 1000
 """A blob that was put within the last hour is not collected: its event may not be stored yet."""
 _PAGE = 500
@@ -51,6 +57,49 @@ def _names_in(backend: Backend, id: str) -> Iterator[str]:
                 )
             for name in BLOB_HASH.findall(record.data):
                 yield name.decode()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What checking a store found: how much there is, and what is wrong with it, a line each."""
+
+    sessions: int
+    events: int
+    blobs: int
+    faults: tuple[str, ...]
+
+
+def check_store(backend: Backend, vocabulary: Vocabulary, progress: Progress) -> Checked:
+    """Verify every session, look at every blob, and at what holds them; `progress` counts sessions."""
+    summaries = list(every_session(backend))
+    faults = list(backend.oddities())
+    events = 0
+    for at, summary in enumerate(summaries):
+        progress(at, len(summaries))
+        found, more = _checked_session(backend, summary, vocabulary)
+        events += found
+        faults += more
+    faults += [f"blob {hash}: its bytes are not those that its name is of" for hash in broken_blobs(backend)]
+    return Checked(len(summaries), events, sum(1 for _ in backend.blobs()), tuple(faults))
+
+
+def _checked_session(backend: Backend, summary: Summary, vocabulary: Vocabulary) -> tuple[int, list[str]]:
+    with closing(backend.reader(summary.id)) as reader:
+        found = verify(summary.id, reader, vocabulary)
+        faults = [f"session {summary.id}: {fault}" for fault in found.faults]
+        if not summary.recording:
+            faults += [f"session {summary.id}: {broken}" for broken in binding(found.violations)]
+        for name in _named_blocks(reader, found.events):
+            try:
+                backend.blob(name)
+            except BlobMissing:
+                faults.append(f"session {summary.id}: blob {name} is missing")
+    return found.events, faults
+
+
+def _named_blocks(reader: Reader, count: int) -> set[str]:
+    """Give the hashes that image and file blocks name."""
+    return {name.decode() for record in reader.read(0, count) for name in _BLOCK_BLOB.findall(record.data)}
 
 
 def broken_blobs(backend: Backend) -> Iterator[str]:

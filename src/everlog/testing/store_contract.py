@@ -399,9 +399,10 @@ class BackendContract(_Suite):
         (summary,) = backend.list(9, None, True)
         assert summary.id == "s"
         assert summary.trashed_at
-        with pytest.raises(SessionNotFound) as refused:
-            backend.acquire("s")
-        assert refused.value.trashed
+        for attempt in (backend.acquire, backend.demand, backend.trash):
+            with pytest.raises(SessionNotFound) as refused:
+                attempt("s")
+            assert refused.value.trashed
         assert len(self.records(backend, "s")) == 1
         backend.restore("s")
         assert [summary.id for summary in backend.list(9, None, False)] == ["s"]
@@ -409,7 +410,8 @@ class BackendContract(_Suite):
         backend.acquire("s").release()
 
     def test_what_is_not_there_is_not_found(self, backend: Backend) -> None:
-        for attempt in (backend.acquire, backend.reader, backend.trash, backend.restore, backend.purge):
+        attempts = (backend.acquire, backend.demand, backend.reader, backend.trash, backend.restore, backend.purge)
+        for attempt in attempts:
             with pytest.raises(SessionNotFound):
                 attempt("nobody")
         self.begun(backend, "s")

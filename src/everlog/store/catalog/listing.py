@@ -10,7 +10,7 @@ from everlog.session.header import Header, read_header
 from everlog.store.backend import Summary
 
 _PAGE = """
-SELECT id, header, header_sum, next_seq, used, used_at, title, preview, trashed_at FROM session
+SELECT id, CAST(header AS BLOB), header_sum, next_seq, used, used_at, title, preview, trashed_at FROM session
 WHERE id IS NOT NULL AND (trashed_at IS NOT NULL) = ? AND used < ? ORDER BY used DESC LIMIT ?
 """
 _NO_END = (1 << 63) - 1

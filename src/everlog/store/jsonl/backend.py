@@ -103,6 +103,10 @@ class JsonlBackend:
                 lambda folder: making.forked_log(self._disk, folder, reader, self._folders.session(parent), at, header),
             )
 
+    def demand(self, id: str) -> None:
+        """Raise SessionNotFound unless it is there."""
+        self._folders.demand(id)
+
     def holder(self, id: str) -> str | None:
         """Give who holds a session."""
         return holder_of(self._folders.lock(id))

@@ -78,7 +78,7 @@ class SqliteBackend:
 
     def acquire(self, id: str) -> Lease:
         """Take the right to write a session; a new epoch begins."""
-        self._demand(id)
+        self.demand(id)
         lock = self._lock(id)
         try:
             torn = self._set_aside(id)
@@ -98,8 +98,8 @@ class SqliteBackend:
         lease.torn = torn
         return lease
 
-    def _demand(self, id: str) -> None:
-        """Raise SessionNotFound unless the session is there and not in the trash."""
+    def demand(self, id: str) -> None:
+        """Raise SessionNotFound unless it is there."""
         with self._connections.borrow() as connection:
             row = connection.execute("SELECT trashed_at FROM session WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] is not None:
@@ -123,7 +123,7 @@ class SqliteBackend:
 
     def fork(self, parent: str, at: End, header: Header) -> Lease:
         """Begin a session that refers to the parent's events."""
-        self._demand(parent)
+        self.demand(parent)
         lock = self._lock(header.id)
         try:
             with self._database.transaction("NORMAL") as connection:
@@ -166,7 +166,7 @@ class SqliteBackend:
 
     def trash(self, id: str) -> None:
         """Put a session into the trash."""
-        self._demand(id)
+        self.demand(id)
         with self._lock(id), self._database.transaction() as connection:
             connection.execute("UPDATE session SET trashed_at = ? WHERE id = ?", (now_ms(), id))
 

@@ -20,6 +20,8 @@ from everlog.store.sqlite.schema import connect
 
 _ROWS = 512
 """So many rows are fetched at a time; no read transaction is left open between."""
+# What a hand has changed may be of another type than what a store wrote; its bytes are looked at all the same.
+_COLUMNS = "at, CAST(seal AS BLOB), CAST(data AS BLOB)"
 _MISSING = Record(b"", b"")
 
 
@@ -89,10 +91,11 @@ class SqliteReader:
     @property
     def header(self) -> bytes:
         """Give the header's JSON bytes."""
-        row = self._row("header, header_sum")
-        if not isinstance(row[0], bytes) or crc32(row[0]) != row[1]:
+        own: bytes
+        own, checksum = self._row("CAST(header AS BLOB), header_sum")
+        if crc32(own) != checksum:
             raise SessionCorrupt(self._id, None, "its checksum does not match its bytes")
-        return row[0]
+        return own
 
     def _row(self, columns: str) -> sqlite3.Row:
         with self._connections.borrow() as connection:
@@ -140,7 +143,7 @@ class SqliteReader:
 
     def _rows(self, first: int, stop: int) -> dict[int, Record]:
         """Give the records of consecutive keys; those that the database cannot give are left out."""
-        query = "SELECT at, seal, data FROM event WHERE at >= ? AND at < ?"
+        query = f"SELECT {_COLUMNS} FROM event WHERE at >= ? AND at < ?"
         try:
             with self._connections.borrow() as connection:
                 return {at: Record(data, seal) for at, seal, data in connection.execute(query, (first, stop))}
@@ -167,7 +170,7 @@ class SqliteReader:
         raise IndexError(seq)
 
     def _chosen(self, keys: list[int]) -> dict[int, Record]:
-        query = "SELECT at, seal, data FROM event WHERE at IN (SELECT value FROM json_each(?))"
+        query = f"SELECT {_COLUMNS} FROM event WHERE at IN (SELECT value FROM json_each(?))"
         try:
             with self._connections.borrow() as connection:
                 rows = connection.execute(query, (msgspec.json.encode(keys).decode(),))

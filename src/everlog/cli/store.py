@@ -1,0 +1,124 @@
+"""`everlog store`: copies between stores, and the upkeep of one."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import click
+
+from everlog.cli.exits import FAILED, OK
+from everlog.cli.opened import every, find_id, stored
+from everlog.cli.options import Command, json_option, store_option
+from everlog.cli.output import counted, short_time, write_json, write_table
+from everlog.cli.plain import one_line
+from everlog.cli.progress import ProgressLine
+from everlog.errors import EverlogError
+from everlog.store.copying import Copied
+from everlog.store.store import Store, open_store
+
+
+@click.group("store")
+def command() -> None:
+    """Copy sessions between stores, check a store, and collect blobs that nothing names."""
+
+
+@command.command("copy", cls=Command)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option("--session", "sessions", multiple=True, metavar="SESSION", help="Only this one; may be given again.")
+@json_option
+def copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> int:
+    """Copy sessions from one store to another, with the same ids and the same bytes.
+
+    FROM and TO are URLs. What is there already is not copied again: after an interruption, say the same again.
+    """
+    return asyncio.run(_copy(source, target, sessions, as_json))
+
+
+async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> int:
+    copied: list[Copied] = []
+    failed: dict[str, str] = {}
+    async with open_store(source) as origin, open_store(target) as other:
+        ids = [await find_id(origin, given, False) for given in sessions] if sessions else await _parents_first(origin)
+        with ProgressLine() as line:
+            for at, id in enumerate(ids, 1):
+                progress = partial(line.tell, f"session {at} of {len(ids)}: event")
+                try:
+                    copied.append(await origin.copy(id, other, progress))
+                except EverlogError as error:
+                    failed[id] = str(error)
+    if as_json:
+        write_json({"copied": copied, "failed": failed})
+    else:
+        written = sum(item.written for item in copied)
+        click.echo(f"{counted(len(copied), 'session')} copied; {counted(written, 'event')} were new there")
+        for id, why in failed.items():
+            click.echo(f"not copied: {one_line(id)}: {one_line(why)}", err=True)
+    return FAILED if failed else OK
+
+
+async def _parents_first(store: Store) -> list[str]:
+    """Give all ids, parents before their forks, so that the copies can share what they have in common."""
+    parents = {summary.id: summary.parent_session async for summary in every(store)}
+    ordered: list[str] = []
+    for id in parents:
+        line: list[str] = []
+        at: str | None = id
+        while at in parents and at not in ordered and at not in line:
+            line.append(at)
+            at = parents[at]
+        ordered += reversed(line)
+    return ordered
+
+
+@command.command("check", cls=Command)
+@json_option
+@store_option
+def check(as_json: bool, store: str | None) -> int:
+    """Check a whole store: every session and its chain, every blob, and what holds them."""
+    return asyncio.run(_check(store, as_json))
+
+
+async def _check(url: str | None, as_json: bool) -> int:
+    async with stored(url) as store:
+        with ProgressLine() as line:
+            found = await store.check(lambda done, of: line.tell("session", done, of))
+    if as_json:
+        write_json({"sessions": found.sessions, "events": found.events, "blobs": found.blobs, "faults": found.faults})
+    else:
+        for fault in found.faults:
+            click.echo(one_line(fault))
+        what = (counted(found.sessions, "session"), counted(found.events, "event"), counted(found.blobs, "blob"))
+        click.echo(f"{', '.join(what)}: {counted(len(found.faults), 'fault') if found.faults else 'all is well'}")
+    return FAILED if found.faults else OK
+
+
+@command.command("gc", cls=Command)
+@click.option("--remove", is_flag=True, help="Remove what is shown. Without it, nothing is changed.")
+@json_option
+@store_option
+def collect(remove: bool, as_json: bool, store: str | None) -> None:
+    """Show the blobs that no session, fork or trashed session names; with --remove, remove them.
+
+    Blobs that were put within the last hour are kept: their event may not be stored yet.
+    """
+    asyncio.run(_collect(store, remove, as_json))
+
+
+async def _collect(url: str | None, remove: bool, as_json: bool) -> None:
+    async with stored(url) as store:
+        unnamed = await store.unnamed_blobs()
+        if remove:
+            await store.drop_blobs(unnamed)
+    if as_json:
+        write_json({"blobs": unnamed, "removed": remove})
+        return
+    if unnamed:
+        rows = [[blob.hash[:16], f"{blob.size:,}", short_time(blob.put_at)] for blob in unnamed]
+        write_table(rows, ("BLOB", "BYTES", "PUT"))
+    size = sum(blob.size for blob in unnamed)
+    deed = "were removed" if remove else "could be removed (--remove does)"
+    click.echo(
+        f"{counted(len(unnamed), 'blob')} with {counted(size, 'byte')} {deed}" if unnamed else "nothing to remove"
+    )
