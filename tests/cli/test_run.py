@@ -267,3 +267,14 @@ def test_commands_of_a_sandboxed_run_write_only_in_the_folder(cli: Cli) -> None:
     assert done.code == 0, done
     assert (cli.work / "inside.txt").exists()
     assert not outside.exists()
+
+
+def test_a_run_whose_reader_leaves_ends_in_good_order(cli: Cli) -> None:
+    script = cli.script("- - text: I will look.\n  - call: {name: bash, arguments: {command: seq 1 50}}\n- Done.\n")
+    process = cli.start("run", "go", "--model", script, "--permissions", "full")
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("session ")
+    process.stdout.close()
+    assert process.wait(timeout=60) == 1
+    [session] = cli("sessions", "--json").json
+    assert cli("verify", session["id"]).code == 0

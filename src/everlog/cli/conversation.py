@@ -12,6 +12,7 @@ from everlog.agent.seam import TROUBLE, Agent
 from everlog.cli.faces import Face
 from everlog.cli.outcome import Outcome, last_turn
 from everlog.cli.plain import one_line
+from everlog.session.event import Event
 
 
 async def converse(agent: Agent, face: Face, notices: Iterable[str], begin: Callable[[Agent], object]) -> Outcome:
@@ -24,11 +25,16 @@ async def converse(agent: Agent, face: Face, notices: Iterable[str], begin: Call
     face.begin(agent)
     for notice in notices:
         face.notice(notice)
-    unsee = agent.session.observe(face.tell)
+    reader = _Reader(face)
+    unsee = agent.session.observe(reader.tell)
     try:
         with agent.scope.on(TROUBLE, lambda _, error: _trouble(face, error)), _interruptible(agent, face):
             begin(agent)
             await agent.when_idle()
+    except asyncio.CancelledError:
+        if reader.left is not None:
+            raise reader.left from None
+        raise
     finally:
         unsee()
     outcome = last_turn(agent.session)
@@ -37,6 +43,30 @@ async def converse(agent: Agent, face: Face, notices: Iterable[str], begin: Call
         sys.stdout.flush()
         print(f"everlog: {one_line(outcome.complaint)}", file=sys.stderr)
     return outcome
+
+
+class _Reader:
+    """Tells a face what happens, until whoever reads its output leaves: then the command is cancelled.
+
+    Attributes:
+        left: the error that said so, or None.
+    """
+
+    def __init__(self, face: Face) -> None:
+        self._face = face
+        self._task = asyncio.current_task()
+        self.left: BrokenPipeError | None = None
+
+    def tell(self, event: Event) -> None:
+        """Tell the face of an event, unless nobody reads it any more."""
+        if self.left is not None:
+            return
+        try:
+            self._face.tell(event)
+        except BrokenPipeError as error:
+            self.left = error
+            if self._task is not None:
+                self._task.cancel()
 
 
 def _trouble(face: Face, error: Exception | None) -> None:

@@ -32,6 +32,14 @@ from everlog.session.records import deltas_of
 _TODO_MARKS = {"completed": "✔", "in_progress": "▸"}
 
 
+class _Output(Console):
+    """A console that says when its reader has left; Rich would end the program wherever it stands."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError, which the command ends by in good order."""
+        raise BrokenPipeError
+
+
 class Terminal:
     """The face for people. A streamed block is written as it comes; everything else is a line of its own."""
 
@@ -45,7 +53,7 @@ class Terminal:
     @classmethod
     def on_stdout(cls) -> Self:
         """Give one that writes to stdout, in colour where that is a terminal."""
-        return cls(Console(highlight=False, markup=False, emoji=False))
+        return cls(_Output(highlight=False, markup=False, emoji=False))
 
     def begin(self, agent: Agent) -> None:
         """Write the session's id, its model and its folder."""
