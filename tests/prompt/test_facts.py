@@ -63,6 +63,14 @@ async def test_a_fact_is_told_once_and_again_when_it_changed(kernel: Kernel) -> 
     assert due(kernel, session) == []
 
 
+@pytest.mark.parametrize("text", ["a\nb", "a\n\nb: c\n  d", "\ud800 half", "x: y"])
+async def test_a_fact_of_any_text_is_known_again(kernel: Kernel, text: str) -> None:
+    kernel[Contexts].add_fact(weather(text))
+    session = Story().session
+    tell(kernel, session)
+    assert due(kernel, session) == []
+
+
 async def test_a_fact_with_nothing_to_say_takes_nothing_back(kernel: Kernel) -> None:
     kernel[Contexts].add_fact(weather("rain", None))
     session = Story().session
@@ -172,7 +180,7 @@ def test_the_plan_is_told_once_the_call_that_wrote_it_is_out_of_sight() -> None:
     story.result("c")
     assert plan(story.session, SCOPE) is None
     story.compact(story.session.surface.nodes[0], story.session.surface.nodes[-1])
-    assert plan(story.session, SCOPE) == "\n[pending] build"
+    assert plan(story.session, SCOPE) == "the to-do list\n[pending] build"
 
 
 FACTS = '[plugins]\ndisable = ["builtin-tools"]\n[permissions]\nmode = "full"\n'

@@ -106,13 +106,13 @@ def _tell(log: StoredRecording, found: Composition, nodes: bool) -> None:
 def _bar(kinds: dict[Kind, int], found: Composition) -> Styled:
     """Give the bar: as long as the window, or as what is used where the window is not known."""
     whole = max(found.window or 0, found.total, 1)
-    bar, done, tokens = Styled(), 0, 0
-    for kind in kinds:
-        tokens += kinds[kind]
-        cells = max(1, round(tokens * _WIDTH / whole) - done)  # what is there is seen, however little it is
-        bar.append("█" * cells, style=_STYLES[kind])
-        done += cells
-    return bar.append(_FREE * max(0, _WIDTH - done), style="dim")
+    cells = {kind: max(1, round(tokens * _WIDTH / whole)) for kind, tokens in kinds.items()}
+    while sum(cells.values()) > _WIDTH:  # what is there is seen, however little it is: at the cost of the largest
+        cells[max(cells, key=lambda kind: cells[kind])] -= 1
+    bar = Styled()
+    for kind, count in cells.items():
+        bar.append("█" * count, style=_STYLES[kind])
+    return bar.append(_FREE * (_WIDTH - sum(cells.values())), style="dim")
 
 
 def _sum(found: Composition) -> str:

@@ -20,11 +20,12 @@ from everlog.prompt.seam import Contexts, Fact
 from everlog.session.event import Event, Replace
 from everlog.session.jsonvalue import scrub
 from everlog.session.log import Log
-from everlog.session.messages import Message, PluginSource, Text, user_message
+from everlog.session.messages import Message, PluginSource, user_message
 from everlog.session.payloads import AssistantMessage, TodoWrite
 
 PLUGIN = "facts"
-_HEAD = "What is so as of now, instead of what was said of the same before:\n"
+_INDENT = "  "
+_HEAD = "What is so as of now, instead of what was said of the same before:"
 
 ToldState: TypeAlias = "dict[str, Any]"
 
@@ -78,10 +79,16 @@ def _is_seen(log: Log, seq: int) -> bool:
 
 
 def _texts(message: object) -> dict[str, str]:
-    """Give the facts of a message: a block after the first is `name: text`."""
-    blocks = message.content[1:] if isinstance(message, Message) else ()
-    parts = (block.text.partition(": ") for block in blocks if isinstance(block, Text))
-    return {name: text.strip() for name, _, text in parts}
+    """Give the facts of a message: after the first line each begins one, `name: text`, and goes on in indented ones."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in message.text.split("\n")[1:] if isinstance(message, Message) else ():
+        if line.startswith(_INDENT):
+            found[name] = f"{found.get(name, '')}\n{line.removeprefix(_INDENT)}"
+        else:
+            name, _, text = line.partition(": ")
+            found[name] = text
+    return found
 
 
 PROJECTION = ToldFacts()
@@ -90,12 +97,12 @@ PROJECTION = ToldFacts()
 def message_of(facts: list[Fact], scope: Scope, log: Log) -> Message | None:
     """Give the message that brings a model up to date, or None when it is."""
     told: Told = log.project(PROJECTION)
-    now = ((fact.name, fact.text(log, scope)) for fact in facts)
-    news = [(name, text.strip()) for name, text in now if text and told.texts.get(name) != text.strip()]
+    now = [(fact.name, scrub((fact.text(log, scope) or "").strip())) for fact in facts]
+    news = [(name, text) for name, text in now if text and told.texts.get(name) != text]
     if not news:
         return None
-    blocks = [Text(text=_HEAD), *(Text(text=scrub(f"{name}: {text}\n")) for name, text in news)]
-    return user_message(blocks, PluginSource(plugin=PLUGIN))
+    lines = [_HEAD, *(f"{name}: " + text.replace("\n", f"\n{_INDENT}") for name, text in news)]
+    return user_message("\n".join(lines), PluginSource(plugin=PLUGIN))
 
 
 def workspace(log: Log, scope: Scope) -> str:
@@ -107,7 +114,7 @@ def plan(log: Log, scope: Scope) -> str | None:
     """Give the to-do list, once the model no longer sees the call that wrote it."""
     if log.project(PROJECTION).sees_plan:
         return None
-    return "".join(f"\n[{todo.status}] {todo.content}" for todo in log.project("todos"))
+    return "the to-do list" + "".join(f"\n[{todo.status}] {todo.content}" for todo in log.project("todos"))
 
 
 def git(log: Log, scope: Scope) -> str | None:
