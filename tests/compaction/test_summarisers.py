@@ -108,7 +108,9 @@ async def test_the_text_is_cut_to_what_the_other_models_window_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    "side", [Asked(ToolCall(id="c", name="read")), Asked(Text(text="half a")), Asked(Text(text="  "))], ids=str
+    "side",
+    [Asked(ToolCall(id="c", name="read")), Asked(Text(text="half a")), Asked(Text(text="  "))],
+    ids=["call", "cut", "empty"],
 )
 async def test_an_answer_that_is_no_summary_is_refused_with_what_it_cost(side: Asked) -> None:
     side.reason = "max-tokens" if side.blocks[0] == Text(text="half a") else "stop"
