@@ -113,6 +113,27 @@ async def test_no_promise_precedes_its_sync(bench: Bench, name: str, choice: str
     assert promised == len(work.expected("s", SEED, steps=10))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sqlite", "jsonl", "jsonl-zstd"])
+async def test_what_a_failed_sync_left_behind_is_written_again(bench: Bench, name: str, tmp_path: Path) -> None:
+    """After a sync that failed, a system may take for written what is not; a later sync alone proves nothing."""
+    await empty_store(name, tmp_path / "empty")
+    shutil.copytree(tmp_path / "empty", tmp_path / "sound")
+    run(bench, tmp_path / "sound", URLS[name].format(tmp_path / "sound"), journal=tmp_path / "sound.journal")
+    counted = [op for op in read_journal(tmp_path / "sound.journal") if op.name not in ("create", "folder", "promise")]
+    for at in [at for at, op in enumerate(counted) if op.name == "sync"]:
+        folder, journal, left = tmp_path / f"at{at}", tmp_path / f"at{at}.journal", tmp_path / f"left{at}"
+        shutil.copytree(tmp_path / "empty", folder)
+        disk = disk_of(folder)
+        outcome = run(bench, folder, URLS[name].format(folder), at, FAIL, journal)
+        for op in read_journal(journal):
+            disk.play(op)
+        lay_out(disk.left("least", random.Random(at)), folder, left)
+        await check_session(URLS[name].format(left), "s", SEED, outcome.promised("flush"), steps=10)
+        shutil.rmtree(folder)
+        shutil.rmtree(left)
+
+
 def disk_of(folder: Path) -> Disk:
     """Give a disk that holds what is in a folder now, all of it safe."""
     disk = Disk()

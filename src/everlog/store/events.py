@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from everlog.session.errors import SessionCorrupt
@@ -9,6 +10,8 @@ from everlog.session.event import Event, read_event
 from everlog.session.vocabulary import Vocabulary
 from everlog.store.backend import Reader
 from everlog.store.chain import Record, is_sound
+
+_SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*\\u([dD][89a-fA-F][0-9a-fA-F]{2})")
 
 
 class StoredEvents:
@@ -46,10 +49,36 @@ class StoredEvents:
         try:
             event = read_event(data, self._vocabulary)
         except ValueError as error:
-            raise SessionCorrupt(self._session, seq, f"its bytes are no event: {error}") from None
+            raise SessionCorrupt(self._session, seq, no_event(record.data, error)) from None
         if event.seq != seq:
             raise SessionCorrupt(self._session, seq, f"event {event.seq} stands in its place")
         return event
+
+
+def no_event(data: bytes, error: ValueError) -> str:
+    """Say why the bytes of a sound record are no event; of a lone surrogate a parser says other things."""
+    lone = _lone_surrogate(data)
+    if lone is not None:
+        return f"it holds a lone surrogate, the escape {lone}, which stands for no character"
+    return f"its bytes are no event: {error}"
+
+
+def _lone_surrogate(data: bytes) -> str | None:
+    """Give the first escape of half a surrogate pair whose other half is not beside it."""
+    high: re.Match[bytes] | None = None
+    for found in _SURROGATE.finditer(data):
+        is_low = found[1][1:2] in b"cdefCDEF"
+        if is_low and high is not None and high.end() == found.start(1) - 2:
+            high = None
+        elif high is not None or is_low:
+            return _escape(high or found)
+        else:
+            high = found
+    return None if high is None else _escape(high)
+
+
+def _escape(found: re.Match[bytes]) -> str:
+    return "\\u" + found[1].decode()
 
 
 def damage_of(record: Record) -> str:

@@ -16,7 +16,7 @@ from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import End, Reader, Torn
 from everlog.store.chain import START, Record, is_sound, link
 from everlog.store.errors import StoreError
-from everlog.store.events import StoredEvents, damage_of
+from everlog.store.events import StoredEvents, damage_of, no_event
 from everlog.store.opening import stored_header
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -136,7 +136,7 @@ def _fault(seq: int, record: Record, before: bytes | None) -> str | None:
     try:
         event = read_event(record.data)
     except ValueError as error:
-        return f"its bytes are no event: {error}"
+        return no_event(record.data, error)
     if event.seq != seq:
         return f"event {event.seq} stands in its place"
     if before is not None and link(before, record.data) != record.chain:

@@ -110,7 +110,10 @@ static int simple(const char *op, int descriptor, long long size, int (*call)(in
     if (!named(descriptor, path)) return call ? call(descriptor) : REAL(ftruncate)(descriptor, size);
     pthread_mutex_lock(&lock);
     int what = next(), result = -1;
-    if (!failed(what)) {
+    if (failed(what)) {
+        /* What was not synced is not on the disk, and the system does not know that any more. */
+        if (call) note("bad-sync", path, "", 0, NULL, 0);
+    } else {
         if (what == TEAR) die();
         result = call ? call(descriptor) : REAL(ftruncate)(descriptor, size);
         if (!result) note(op, path, "", size, NULL, 0);

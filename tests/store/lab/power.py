@@ -72,6 +72,8 @@ class Disk:
                 file.since = []
             case "sync":
                 self._sync_names(op.path)
+            case "bad-sync" if (file := self.names.get(op.path)) is not None:
+                file.since = []  # a sync that comes later does not bring it to the disk
             case "remove":
                 self.names.pop(op.path, None)
             case "rename":

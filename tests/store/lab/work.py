@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +18,11 @@ from everlog import Session, open_store
 from everlog.store import Store
 from everlog.store.durable import DurableSession
 from everlog.store.errors import WriteFailed
+from everlog.store.jsonl import store_file
+from everlog.store.jsonl.disk import Disk
+from everlog.store.jsonl.folders import Folders
+from everlog.store.sqlite import schema
+from everlog.store.urls import path_of
 
 Promise = Callable[[str, int], None]
 """Called right after a promise was given: that a thing is done, up to an event."""
@@ -167,6 +174,41 @@ async def throw_away(url: str, id: str, seed: int, promise: Promise) -> None:
         promise("purged", 0)
 
 
+async def migrate(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Bring a store to a version that there is not yet."""
+    migrated(url)
+    promise("migrated", 2)
+
+
+def migrated(url: str) -> None:
+    """Bring a store to version 2, whose sessions carry a mark."""
+    if url.startswith("sqlite"):
+        schema.prepare(path_of(url), [_mark_rows])
+    else:
+        store_file.prepare(Folders(path_of(url)), Disk(), [_mark_folders])
+
+
+def _mark_rows(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE session ADD COLUMN mark TEXT")
+    connection.execute("UPDATE session SET mark = 'migrated'")
+
+
+def _mark_folders(places: Folders, disk: Disk) -> None:
+    for name in places.names(places.sessions):
+        disk.write_whole(places.sessions / name / "mark", b"migrated")
+
+
+def marks(url: str) -> list[str]:
+    """Give the marks of a migrated store's sessions; nothing for one that is not migrated."""
+    path = path_of(url)
+    if not url.startswith("sqlite"):
+        return [mark.read_text() for mark in path.glob("sessions/*/mark")]
+    with closing(sqlite3.connect(path)) as connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(session)")]
+        found = connection.execute("SELECT mark FROM session") if "mark" in columns else ()
+        return [mark for (mark,) in found]
+
+
 WORKS: dict[str, Callable[[str, str, int, Promise], Awaitable[None]]] = {
     "live": live,
     "briefly": briefly,
@@ -175,4 +217,5 @@ WORKS: dict[str, Callable[[str, str, int, Promise], Awaitable[None]]] = {
     "salvage": salvage,
     "collect": collect,
     "throw_away": throw_away,
+    "migrate": migrate,
 }

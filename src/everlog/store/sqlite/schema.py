@@ -108,6 +108,8 @@ def _version(path: Path) -> int:
         return 0
     with closing(connect(path)) as connection:
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version and connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raise StoreError(f"{path} is a database of another program")
         return version
 
 
