@@ -23,7 +23,7 @@ _SHOWN = 20
 @json_option
 @store_option
 def command(session: str | None, last: bool, salvage: bool, as_json: bool, store: str | None) -> None:
-    """Repair a session: set a torn end aside, and close the turn that a crash left open.
+    """Close what a crash left open, or salvage a damaged session.
 
     Opening a session to go on with it does the same. One that is damaged before its end is not touched: with
     --salvage, a new session is made of what is sound of it.

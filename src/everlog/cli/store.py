@@ -20,7 +20,7 @@ from everlog.store.store import Store, open_store
 
 @click.group("store")
 def command() -> None:
-    """Copy sessions between stores, check a store, and collect blobs that nothing names."""
+    """Copy, check and tidy the stores of sessions."""
 
 
 @command.command("copy", cls=Command)

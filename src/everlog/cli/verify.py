@@ -54,7 +54,7 @@ class Proof:
 @json_option
 @store_option
 def command(session: str | None, last: bool, head: str | None, as_json: bool, store: str | None) -> int:
-    """Verify a session, or all of them: every event, the chain, the rules, and the requests that were sent.
+    """Prove that sessions are whole, and requests what was sent.
 
     The head that is printed can be kept elsewhere. Given back with --head, it tells whether anything up to there
     was changed since, however well.
