@@ -13,26 +13,15 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from tests.peers import node
-from tests.peers.recorder import Received, Recorder, recording
+from tests.peers.recorder import Recorded, Recorder, recording
 
 
-class Aimock:
-    """A running aimock behind a recorder. Fixtures and journal are empty at the start of each test.
-
-    For OpenAI's protocols the base URL is `openai_url`, for Anthropic's `url`.
-    """
+class Aimock(Recorded):
+    """A running aimock behind a recorder. Fixtures and journal are empty at the start of each test."""
 
     def __init__(self, recorder: Recorder, control: str) -> None:
-        self._recorder = recorder
+        super().__init__(recorder)
         self._control = f"{control}/__aimock"
-
-    @property
-    def url(self) -> str:
-        return self._recorder.url
-
-    @property
-    def openai_url(self) -> str:
-        return f"{self._recorder.url}/v1"
 
     def answer(self, *responses: dict[str, Any], **match: Any) -> None:
         """Give these answers one after the other, then the last one again, to requests that match.
@@ -57,25 +46,10 @@ class Aimock:
         """Set rates of faults: `dropRate`, `malformedRate`, `disconnectRate`, `rateLimitRate`."""
         self._post("chaos", rates)
 
-    @property
-    def received(self) -> list[Received]:
-        """Every request of this test, as it came over the wire."""
-        return self._recorder.received
-
-    @property
-    def bodies(self) -> list[bytes]:
-        """The bodies of the requests to models."""
-        return [request.body for request in self.received if request.method == "POST"]
-
-    def wait_for_break(self) -> None:
-        """Return when a client has closed its connection before an answer was complete."""
-        assert self._recorder.broken_off.wait(30)
-
     def reset(self) -> None:
         """Forget fixtures, chaos and requests."""
         self._post("reset", {})
-        self._recorder.received.clear()
-        self._recorder.broken_off.clear()
+        super().reset()
 
     def _post(self, path: str, body: dict[str, Any]) -> None:
         request = Request(f"{self._control}/{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})

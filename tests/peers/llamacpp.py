@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.peers import model
-from tests.peers.recorder import Received, Recorder, recording
+from tests.peers.recorder import Recorded, recording
 
 CONTEXT = 2048
 """The model's window in tokens, for each of its two slots."""
@@ -33,37 +33,10 @@ sys.stdin.read()
 """
 
 
-class LlamaCpp:
+class LlamaCpp(Recorded):
     """The running server behind a recorder."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    @property
-    def url(self) -> str:
-        return self._recorder.url
-
-    @property
-    def openai_url(self) -> str:
-        return f"{self._recorder.url}/v1"
-
-    @property
-    def received(self) -> list[Received]:
-        return self._recorder.received
-
-    @property
-    def bodies(self) -> list[bytes]:
-        """The bodies of the requests to the model."""
-        return [request.body for request in self.received if request.method == "POST"]
-
-    def wait_for_break(self) -> None:
-        """Return when a client has closed its connection before an answer was complete."""
-        assert self._recorder.broken_off.wait(60)
-
-    def reset(self) -> None:
-        """Forget what was received."""
-        self._recorder.received.clear()
-        self._recorder.broken_off.clear()
+    patience = 60
 
 
 @contextmanager

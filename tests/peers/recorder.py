@@ -45,6 +45,46 @@ class Recorder(ThreadingHTTPServer):
         """A client that goes away is nothing to print."""
 
 
+class Recorded:
+    """A server behind a recorder: what it was sent, and where to send more.
+
+    For OpenAI's protocols the base URL is `openai_url`, for Anthropic's `url`.
+    """
+
+    patience = 30
+    """Seconds within which a client that breaks off must have done so."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    @property
+    def url(self) -> str:
+        return self._recorder.url
+
+    @property
+    def openai_url(self) -> str:
+        return f"{self._recorder.url}/v1"
+
+    @property
+    def received(self) -> list[Received]:
+        """Every request since the last reset, as it came over the wire."""
+        return self._recorder.received
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """The bodies of the requests to models."""
+        return [request.body for request in self.received if request.method == "POST"]
+
+    def wait_for_break(self) -> None:
+        """Return when a client has closed its connection before an answer was complete."""
+        assert self._recorder.broken_off.wait(self.patience)
+
+    def reset(self) -> None:
+        """Forget what was received."""
+        self._recorder.received.clear()
+        self._recorder.broken_off.clear()
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Recorder

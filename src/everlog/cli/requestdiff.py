@@ -33,12 +33,6 @@ class RequestDiff:
     removed: tuple[Message, ...]
     added: tuple[Message, ...]
 
-    @property
-    def grew_only(self) -> bool:
-        """Tell whether the later request only adds messages, so that a provider's cache serves what was there."""
-        tools = self.tools_added or self.tools_removed or self.tools_changed
-        return not (self.config or tools or self.removed)
-
     def to_json_value(self) -> dict[str, object]:
         """Give the changes as JSON."""
         return {

@@ -156,11 +156,6 @@ class Chronicle:
         answer.beside += [beside] if beside else []
         answer.tags.append(tag)
 
-    @property
-    def gathering(self) -> object:
-        """Give the key of the answer that is being gathered, or None."""
-        return None if self._answer is None else self._answer.key
-
     def used(self, usage: dict[str, int]) -> bool:
         """Say what the answer that is being gathered used; False when there is none."""
         if self._answer is None:

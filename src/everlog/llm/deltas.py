@@ -39,11 +39,6 @@ def call(index: int, piece: str, id: str | None = None, name: str | None = None)
     return Delta("tool-call", now_ms(), index, piece, id, name)
 
 
-def block_start(index: int, block_type: str) -> Delta:
-    """Mark the begin of a block."""
-    return Delta("block-start", now_ms(), index, record={"index": index, "blockType": block_type})
-
-
 def block_end(index: int) -> Delta:
     """Mark the end of a block."""
     return Delta("block-end", now_ms(), index, record={"index": index})
