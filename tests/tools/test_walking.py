@@ -99,3 +99,14 @@ def test_it_is_the_same_without_ripgrep(tree: tuple[set[str], dict[str, str]], g
         with_it = asyncio.run(search(wanted))
         patch.setattr(searching, "ripgrep", lambda: None)
         assert asyncio.run(search(wanted)) == with_it
+
+
+@pytest.mark.parametrize("program", [searching.ripgrep(), None])
+@pytest.mark.parametrize("glob", ["a", "**/a", "*"])
+async def test_a_glob_brings_back_nothing_that_is_ignored(
+    program: str | None, glob: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, {"a", "b/a", "build/deep/a", "kept/a"}, {"": "/a\nbuild/", "b/": "[ab]"})
+    monkeypatch.setattr(searching, "ripgrep", lambda: program)
+    found = await search(Search("x", str(tmp_path), glob, 1_000, 500))
+    assert [match.path for match in found] == ["kept/a"]

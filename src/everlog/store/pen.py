@@ -130,6 +130,7 @@ class Pen:
     def write_out(self) -> None:
         """Write what there is, synced when somebody waits for it; on the writer's thread. Raises nothing."""
         self.due = _NEVER
+        seen = len(self._waiters)
         self._gathering, self.stir_at = False, 0
         try:
             if self.lost is None:
@@ -141,7 +142,7 @@ class Pen:
             self._failed(error)
         else:
             self._recovered()
-        self._answer()
+        self._answer(seen)
 
     def _write_all(self) -> None:
         waits = bool(self._waiters)
@@ -234,8 +235,8 @@ class Pen:
             _log.info("session %s: everything is stored again", self._lease.session)
             self._notice()
 
-    def _answer(self) -> None:
-        """Answer those whose wait is over."""
+    def _answer(self, seen: int) -> None:
+        """Answer those whose wait is over. Only the first `seen` asked before this try, and may hear that it failed."""
         wait: list[Waiter] = []
         while self._waiters:
             waiter = self._waiters.popleft()
@@ -243,11 +244,12 @@ class Pen:
                 waiter.answer(self.lost)
             elif self.failure is None and waiter.target <= self._durable:
                 waiter.answer(None)
-            elif self.failure is not None and not waiter.patient:
+            elif self.failure is not None and not waiter.patient and seen > 0:
                 waiter.answer(self.failure)
             else:
                 wait.append(waiter)
+            seen -= 1
         if wait:
             self._waiters.extendleft(reversed(wait))
-            if self.failure is None:
+            if self.failure is None or not all(waiter.patient for waiter in wait):
                 self.due = 0.0

@@ -13,8 +13,10 @@ import shutil
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from everlog.tools.seam import ToolFailure
+from everlog.tools.walking import LeftOut
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,11 @@ def _ripgrep(wanted: Search) -> list[str] | None:
     if program is None:
         return None
     command = [program, "--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename", "--null"]
-    command += ["--line-number", "--sort=path", "--hidden", "--glob=!.git", "--no-ignore-global", "--no-ignore-dot"]
+    command += ["--line-number", "--sort=path", "--hidden", "--no-ignore-global", "--no-ignore-dot"]
     command += ["--no-require-git", f"--max-columns={wanted.max_line}", "--max-columns-preview", "--no-follow"]
     if wanted.glob:
         command.append(f"--glob={wanted.glob}")
+    command.append("--glob=!.git")  # behind the other, which would bring it back: the last that fits decides
     return [*command, "--regexp", wanted.pattern, "--", _below(wanted)]
 
 
@@ -94,7 +97,11 @@ def _scan(wanted: Search) -> list[str]:
 
 
 async def _matches(lines: asyncio.StreamReader, wanted: Search) -> AsyncIterator[Match]:
-    """Read `path NUL line:text` lines."""
+    """Read `path NUL line:text` lines.
+
+    A glob makes ripgrep search files that fit it also where .gitignore leaves them out; they are dropped here.
+    """
+    left_out = LeftOut(Path(wanted.root)) if wanted.glob and os.path.isdir(wanted.root) else None
     count = 0
     while count < wanted.max_matches:
         try:
@@ -103,6 +110,9 @@ async def _matches(lines: asyncio.StreamReader, wanted: Search) -> AsyncIterator
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return
         number, _, text = rest.partition(b":")
-        name = path.decode(errors="replace").replace(os.sep, "/").removeprefix("./")
-        yield Match(name, int(number), text.decode(errors="replace").removesuffix("\r"))
+        name = os.fsdecode(path).replace(os.sep, "/").removeprefix("./")
+        if left_out is not None and left_out(name):
+            continue
+        shown = os.fsencode(name).decode(errors="replace")
+        yield Match(shown, int(number), text.decode(errors="replace").removesuffix("\r"))
         count += 1

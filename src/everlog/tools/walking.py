@@ -39,7 +39,7 @@ def _walk(folder: str, root: str, ignores: list[_Ignore], stop: threading.Event 
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
-    ignores = ignores + _rules_of(os.path.join(folder, ".gitignore"), folder)
+    ignores = ignores + _rules_in(folder)
     for entry in entries:
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
@@ -53,6 +53,27 @@ def _walk(folder: str, root: str, ignores: list[_Ignore], stop: threading.Event 
             continue
 
 
+class LeftOut:
+    """Tells of single paths below a folder whether `files_below` passes over them for the sake of ignore rules."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._rules: dict[str, list[_Ignore] | None] = {"": _above(root) + _rules_in(self._root)}
+
+    def __call__(self, relative: str) -> bool:
+        """Tell it of a file, by its path with slashes."""
+        rules = self._rules_for(os.path.dirname(relative))
+        return rules is None or _ignored(os.path.join(self._root, relative), False, rules)
+
+    def _rules_for(self, folder: str) -> list[_Ignore] | None:
+        """Give the rules that hold in a folder; None when it is left out itself."""
+        if folder not in self._rules:
+            above, path = self._rules_for(os.path.dirname(folder)), os.path.join(self._root, folder)
+            left_out = above is None or _ignored(path, True, above)
+            self._rules[folder] = None if left_out or above is None else above + _rules_in(path)
+        return self._rules[folder]
+
+
 def _ignored(path: str, is_folder: bool, ignores: list[_Ignore]) -> bool:
     """Tell whether the rules leave a path out: the innermost file that says anything of it decides."""
     for ignore in reversed(ignores):
@@ -61,6 +82,10 @@ def _ignored(path: str, is_folder: bool, ignores: list[_Ignore]) -> bool:
         if found is not None:
             return found
     return False
+
+
+def _rules_in(folder: str) -> list[_Ignore]:
+    return _rules_of(os.path.join(folder, ".gitignore"), folder)
 
 
 def _rules_of(file: str, folder: str) -> list[_Ignore]:
@@ -81,7 +106,7 @@ def _above(root: Path) -> list[_Ignore]:
         return []
     ignores = _rules_of(str(repository / ".git" / "info" / "exclude"), str(repository))
     for folder in reversed(above[1 : above.index(repository) + 1]):
-        ignores += _rules_of(str(folder / ".gitignore"), str(folder))
+        ignores += _rules_in(str(folder))
     # A folder that is asked for by name is searched, even when the rules above leave it out.
     return [] if _left_out(root, repository, ignores) else ignores
 
