@@ -58,12 +58,12 @@ def decode(data: bytes | bytearray | memoryview | str) -> JSON:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
 
 
-def decode_or_text(data: bytes) -> JSON:
+def decode_or_text(data: bytes | memoryview) -> JSON:
     """Give the value of stored JSON; the text itself when no value can hold it, as `1e400` in a foreign log."""
     try:
         return decode(data)
     except ValueError:
-        return data.decode("utf-8", "replace")
+        return str(data, "utf-8", "replace")
 
 
 def encode(value: object) -> bytes:

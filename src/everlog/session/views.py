@@ -91,8 +91,8 @@ _slices = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def json_field(raw: msgspec.Raw) -> JSON:
-    """Decode a JSON-valued field of a view afresh; an absent one is None."""
-    return decode(memoryview(raw)) if raw else None
+    """Decode a JSON-valued field of a view afresh; an absent one is None, one that no value can hold its own text."""
+    return decode_or_text(memoryview(raw)) if raw else None
 
 
 def json_raw(value: object) -> msgspec.Raw:
