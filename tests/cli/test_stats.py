@@ -51,6 +51,25 @@ def test_one_session_is_summed_up_by_its_turns(two: Cli) -> None:
     assert "cost 0.0032" in told
 
 
+def test_where_no_price_is_known_it_says_so_and_how_to_tell_it(two: Cli) -> None:
+    two.config.write_text("")
+    assert 'cost not known: no price is known of p/m; [model."p/m".price] in everlog.toml' in two("stats", "one").out
+    total = two("stats", "one", "--json").json["total"]
+    assert (total["cost"], total["unpriced"], total["unpricedModels"]) == (None, 4, ["p/m"])
+
+
+def test_what_is_read_from_the_cache_costs_as_much_as_other_input_unless_the_price_says(two: Cli) -> None:
+    two.config.write_text('[model."p/m".price]\ninput = 2.0\n')
+    assert two("stats", "one", "--json").json["total"]["cost"] == pytest.approx(2_200 * 2 / 1_000_000)
+
+
+def test_a_price_below_nothing_is_refused(two: Cli) -> None:
+    two.config.write_text('[model."p/m".price]\ninput = -2.0\n')
+    refused = two("stats", "one")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "price" in refused.err
+
+
 def test_all_sessions_are_summed_up_and_what_a_fork_inherited_counts_once(two: Cli) -> None:
     found = two("stats", "--json", "--by", "session").json
     assert found["sessions"] == 3

@@ -9,7 +9,8 @@ from tests.session.stories import Story
 
 from everlog.llm.catalogue import Price
 from everlog.llm.spending import Asked, Spending, Sums
-from everlog.session import Log
+from everlog.session import Log, Recording
+from everlog.session.event import read_event
 from everlog.session.payloads import ApprovalAsked, ApprovalDecided, Usage
 
 PRICES = {("p", "m"): Price(input=2.0, output=10.0, cache_read=0.2, cache_write=2.5)}
@@ -118,6 +119,16 @@ def test_a_fork_counts_what_is_its_own() -> None:
     story.answer("hi", usage=Usage(input_tokens=11))
     [own] = spending(story.session, inherited).asked
     assert (own.turn, own.usage) == (2, Usage(input_tokens=11))
+
+
+def test_a_configuration_that_no_value_can_hold_is_of_an_unknown_model() -> None:
+    story = Story()
+    story.turn(), story.step(), story.prompt("go"), story.header(), story.sent()
+    story.answer("hi", usage=Usage(input_tokens=11)), story.end_step(), story.end_turn()
+    wild = [event.to_json().replace(b'"config":{', b'"config":{"top":1e400,') for event in story.session.events]
+    assert any(b"1e400" in event for event in wild)
+    [asked] = spending(Recording(story.session.header, map(read_event, wild))).asked
+    assert (asked.model, asked.usage) == ("", Usage(input_tokens=11))
 
 
 @given(log=stories().map(lambda story: story.session) | foreign_logs())

@@ -113,15 +113,7 @@ class CostLimit:
     def _price(self, model: str, usage: Usage) -> float:
         provider, _, name = model.partition("/")
         price = self._models.catalogue.facts(provider, name).price
-        if price is None:
-            return 0.0
-        million = (
-            usage.input_tokens * price.input
-            + usage.output_tokens * price.output
-            + usage.cache_read_tokens * price.cache_read
-            + usage.cache_write_tokens * price.cache_write
-        )
-        return million / 1_000_000
+        return 0.0 if price is None else price.of(usage)
 
 
 def _models_of(progress: Progress) -> dict[int, str]:

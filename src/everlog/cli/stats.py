@@ -197,6 +197,7 @@ def _value(sums: Sums) -> dict[str, Any]:
         "waitedMs": sums.waited_ms,
         "cost": sums.cost,
         "unpriced": sums.unpriced,
+        "unpricedModels": sums.unpriced_models,
     }
 
 
@@ -209,11 +210,20 @@ def _tell(sums: Sums, found: Found) -> None:
         f"tools ran {_seconds(sums.tool_ms)} in {counted(sums.calls, 'call')}, people were asked for "
         f"{_seconds(sums.waited_ms)}",
     ]
-    if sums.cost is not None:
-        rest = f", without {counted(sums.unpriced, 'request')} of unknown price" if sums.unpriced else ""
-        lines.append(f"cost {_money(sums.cost)}{rest}")
-    for line in lines:
+    for line in [*lines, *_told_cost(sums)]:
         click.echo(line)
+
+
+def _told_cost(sums: Sums) -> list[str]:
+    """Give what it cost, and of which models no price is known, with what would tell it."""
+    known = "not known" if sums.cost is None else _money(sums.cost)
+    if not sums.unpriced:
+        return [] if sums.cost is None else [f"cost {known}"]
+    more = f", and {len(sums.unpriced_models) - 3} more" if len(sums.unpriced_models) > 3 else ""
+    models = ", ".join(one_line(model or "unknown") for model in sums.unpriced_models[:3]) + more
+    without = "" if sums.cost is None else f" without {counted(sums.unpriced, 'request')}"
+    hint = f'[model."{one_line(sums.unpriced_models[0])}".price] in everlog.toml says it'
+    return [f"cost {known}{without}: no price is known of {models}; {hint}"]
 
 
 def _row(name: str, sums: Sums) -> list[str]:

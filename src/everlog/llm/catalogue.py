@@ -16,21 +16,38 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 from everlog.kernel import Config, ConfigError
 from everlog.kernel.config import user_config_file
+from everlog.session.payloads import Usage
+
+_Money: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a million tokens cost, in the currency of one's choice."""
+    """What a million tokens cost, in the currency of one's choice.
 
-    input: float = 0.0
-    output: float = 0.0
-    cache_read: float = 0.0
-    cache_write: float = 0.0
+    Attributes:
+        input: read anew.
+        output: written.
+        cache_read: served from the provider's cache; as `input` when nothing is said.
+        cache_write: put into it; as `input` when nothing is said.
+    """
+
+    input: _Money = 0.0
+    output: _Money = 0.0
+    cache_read: _Money | None = None
+    cache_write: _Money | None = None
+
+    def of(self, usage: Usage) -> float:
+        """Give what a request cost that used so many tokens."""
+        read, written = (self.input if said is None else said for said in (self.cache_read, self.cache_write))
+        million = usage.input_tokens * self.input + usage.output_tokens * self.output
+        million += usage.cache_read_tokens * read + usage.cache_write_tokens * written
+        return million / 1_000_000
 
 
 class Provider(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

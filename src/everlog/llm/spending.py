@@ -22,8 +22,6 @@ from everlog.session.projections.usage import Spent
 PriceOf = Callable[[str, str], Price | None]
 """Gives the price of a model by provider and name; None when it is not known."""
 
-_MILLION = 1_000_000
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -76,7 +74,7 @@ class Sums:
         requests: how many there were; `failed` of them gave no answer, `retries` of them were made again.
         fresh, cache_read, cache_write, output, reasoning: tokens; the first four are disjoint.
         cost: the price of those that have one; None when none has.
-        unpriced: how many requests with tokens have none.
+        unpriced: how many requests with tokens have none; `unpriced_models` are those that they asked, in order.
         tool_ms, waited_ms, calls: how long tools ran, how long people were asked, how many calls there were.
         first_ms: the median time until the first piece of an answer; None when no log tells.
         tokens_per_second: output while it was written; None when no log tells.
@@ -95,7 +93,9 @@ class Sums:
         self.reasoning = sum(usage.reasoning_tokens for usage in used)
         costs = [one.cost for one in asked if one.cost is not None]
         self.cost = sum(costs) if costs else None
-        self.unpriced = sum(one.cost is None for one in asked if one.usage is not None)
+        unpriced = [one.model for one in asked if one.usage is not None and one.cost is None]
+        self.unpriced = len(unpriced)
+        self.unpriced_models = list(dict.fromkeys(unpriced))
         self.calls = len(tools)
         self.tool_ms = sum(tool.ran_ms for tool in tools)
         self.waited_ms = sum(tool.waited_ms for tool in tools)
@@ -191,12 +191,7 @@ class Spending:
     def _priced(self, one: Asked) -> Asked:
         provider, _, model = one.model.partition("/")
         price = self._price_of(provider, model) if one.usage is not None else None
-        if price is None or one.usage is None:
-            return one
-        usage = one.usage
-        cost = usage.input_tokens * price.input + usage.output_tokens * price.output
-        cost += usage.cache_read_tokens * price.cache_read + usage.cache_write_tokens * price.cache_write
-        return replace(one, cost=cost / _MILLION)
+        return one if price is None or one.usage is None else replace(one, cost=price.of(one.usage))
 
 
 _ASIDE = frozenset({"request/side", "compaction/summary", "compaction/end", "session/title"})
