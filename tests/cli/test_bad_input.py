@@ -96,7 +96,7 @@ def the_session_is_intact(cli: Cli) -> None:
 
 
 def test_no_key(cli: Cli) -> None:
-    assert_one_helpful_line(cli("run", "hello", "--model", "openai/gpt-4.1"), 1, "OPENAI_API_KEY")
+    assert_one_helpful_line(cli("run", "hello", "--model", "openai/gpt-4.1"), 2, "OPENAI_API_KEY")
     assert cli("sessions", "--json").json == []
 
 
@@ -104,7 +104,7 @@ def test_no_key(cli: Cli) -> None:
     ("model", "word"), [("nobody/x", "nobody"), ("x", "provider/model"), ("script/nowhere.yaml", "nowhere.yaml")]
 )
 def test_an_unknown_model(cli: Cli, model: str, word: str) -> None:
-    assert_one_helpful_line(cli("run", "hello", "--model", model), 1, word)
+    assert_one_helpful_line(cli("run", "hello", "--model", model), 2, word)
     assert cli("sessions", "--json").json == []
 
 
@@ -162,11 +162,11 @@ def test_a_store_that_is_no_database(cli: Cli) -> None:
 
 @pytest.mark.parametrize(("url", "word"), [("nonsense:///x", "nonsense:"), ("sqlite:", "sqlite:"), ("x", "'x'")])
 def test_a_store_url_that_nobody_knows(cli: Cli, url: str, word: str) -> None:
-    assert_one_helpful_line(cli("sessions", "--store", url), 1, word)
+    assert_one_helpful_line(cli("sessions", "--store", url), 2, word)
 
 
 def test_a_script_that_is_none(cli: Cli) -> None:
-    assert_one_helpful_line(cli("run", "hello", "--model", cli.script("{a: b}")), 1, "script")
+    assert_one_helpful_line(cli("run", "hello", "--model", cli.script("{a: b}")), 2, "script")
 
 
 def test_a_seq_that_the_session_does_not_have(cli: Cli) -> None:
@@ -193,7 +193,7 @@ def test_debug_shows_where(cli: Cli) -> None:
 
 def test_a_store_url_with_a_nul_names_no_file(cli: Cli) -> None:
     done = cli("sessions", "--store", f"sqlite:///{cli.database}%00")
-    assert_one_helpful_line(done, 1, "holds a NUL")
+    assert_one_helpful_line(done, 2, "holds a NUL")
 
 
 def test_stats_name_a_session_that_cannot_be_read_also_when_no_other_is_there(cli: Cli) -> None:

@@ -3,9 +3,14 @@
 import click
 import pytest
 
+from everlog.agent.factory import ModelNeeded
 from everlog.cli.faults import UsageFault, report
 from everlog.errors import EverlogError
+from everlog.harness import HarnessIncomplete
 from everlog.kernel import ConfigError
+from everlog.llm.models import ProviderUnavailable, UnknownModel
+from everlog.llm.script import ScriptInvalid
+from everlog.store.errors import UrlInvalid
 
 
 @pytest.mark.parametrize(
@@ -14,6 +19,12 @@ from everlog.kernel import ConfigError
         (EverlogError("no session abc"), 1, "no session abc"),
         (UsageFault("give a prompt"), 2, "give a prompt"),
         (ConfigError(None, 3, "is not TOML"), 2, "is not TOML"),
+        (UnknownModel("nobody/it", "no provider 'nobody'", ["openai"]), 2, "known: openai"),
+        (ProviderUnavailable("provider openai has no key"), 2, "no key"),
+        (ModelNeeded("s-1"), 2, "asked no model yet"),
+        (ScriptInvalid("answer 2: is wrong"), 2, "answer 2"),
+        (UrlInvalid("'x' is not the URL of a store"), 2, "not the URL"),
+        (HarnessIncomplete("plugin loop: waits"), 2, "plugin loop"),
         (click.UsageError("No such option"), 2, "No such option"),
         (PermissionError(13, "Permission denied", "/x"), 1, "/x: Permission denied"),
         (ExceptionGroup("many", [EverlogError("the first")]), 1, "the first"),

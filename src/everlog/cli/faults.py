@@ -50,9 +50,23 @@ def _told(error: BaseException) -> tuple[str, int]:
             return f"a fault in Everlog: {what}; --debug shows where", FAULT
 
 
+_USAGE_ERRORS = frozenset(
+    {
+        "ConfigError",
+        "HarnessIncomplete",
+        "ModelNeeded",
+        "ProviderUnavailable",
+        "ScriptInvalid",
+        "UnknownModel",
+        "UrlInvalid",
+    }
+)
+"""Errors of the command line or the configuration; by name, so that no room is imported for them."""
+
+
 def _is_usage(error: EverlogError) -> bool:
-    """Tell whether the command line or the configuration is at fault; by name, so that no room is imported for it."""
-    return isinstance(error, UsageFault) or type(error).__name__ == "ConfigError"
+    """Tell whether the command line or the configuration is at fault."""
+    return isinstance(error, UsageFault) or type(error).__name__ in _USAGE_ERRORS
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -12,6 +12,10 @@ class StoreError(EverlogError):
     """The store itself cannot do what was asked: a bad URL, a missing folder, a missing package."""
 
 
+class UrlInvalid(StoreError):
+    """What was given as the URL of a store is none that can be opened by."""
+
+
 class SessionNotFound(EverlogError):
     """No session has this id.
 

@@ -405,7 +405,8 @@ async def open_store(
     sessions are opened with, `window` how long events gather before they are written, in seconds.
 
     Raises:
-        StoreError: the URL names no store, or it cannot be opened.
+        UrlInvalid: the URL names no store. It is a StoreError.
+        StoreError: the store cannot be opened.
         FormatUnsupported: the store is of a later version.
     """
     target = url or default_url()

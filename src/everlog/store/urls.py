@@ -10,7 +10,7 @@ from typing import cast
 from urllib.parse import unquote
 
 from everlog.store.backend import Opener
-from everlog.store.errors import StoreError
+from everlog.store.errors import UrlInvalid
 
 _BUILT_IN = {
     "memory": "everlog.store.memory",
@@ -43,10 +43,10 @@ def add_scheme(scheme: str, opener: Opener) -> Callable[[], None]:
 
 
 def opener_of(url: str) -> Opener:
-    """Give what opens a URL. Raises StoreError when nothing does."""
+    """Give what opens a URL. Raises UrlInvalid when nothing does."""
     scheme, colon, _ = url.partition(":")
     if not colon:
-        raise StoreError(f"{url!r} is not the URL of a store; write sqlite:///path/file.db, jsonl:///folder or memory:")
+        raise UrlInvalid(f"{url!r} is not the URL of a store; write sqlite:///path/file.db, jsonl:///folder or memory:")
     if scheme in _added:
         return _added[scheme]
     if scheme in _BUILT_IN:
@@ -56,19 +56,19 @@ def opener_of(url: str) -> Opener:
     for entry in entry_points(group="everlog.stores", name=scheme):
         return cast(Opener, entry.load())
     known = ", ".join(sorted({*_BUILT_IN, *_added}))
-    raise StoreError(f"no store has URLs that begin with {scheme}:; there are {known}")
+    raise UrlInvalid(f"no store has URLs that begin with {scheme}:; there are {known}")
 
 
 def path_of(url: str) -> Path:
-    """Give the path of a URL of files. Raises StoreError when it has none."""
+    """Give the path of a URL of files. Raises UrlInvalid when it has none."""
     _, _, rest = url.partition(":")
     text = unquote(rest.partition("?")[0].removeprefix("//"))
     if sys.platform == "win32":
         text = text.removeprefix("/")
     if not text.strip("/"):
-        raise StoreError(f"{url!r} names no file or folder")
+        raise UrlInvalid(f"{url!r} names no file or folder")
     if "\0" in text:
-        raise StoreError(f"{url!r} holds a NUL, which no path can")
+        raise UrlInvalid(f"{url!r} holds a NUL, which no path can")
     path = Path(text).expanduser()
     return Path("/", *path.parts[1:]) if path.is_absolute() and sys.platform != "win32" else path
 

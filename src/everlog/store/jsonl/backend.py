@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from everlog.session.header import Header, now_ms
 from everlog.store.backend import End, Hit, StoredBlob, Summary
 from everlog.store.chain import START
-from everlog.store.errors import BatchRefused, SessionBusy, SessionExists, SessionNotFound, StoreError
+from everlog.store.errors import BatchRefused, SessionBusy, SessionExists, SessionNotFound, UrlInvalid
 from everlog.store.jsonl import folders, making, store_file
 from everlog.store.jsonl.blobs import BlobFolder
 from everlog.store.jsonl.disk import Disk
@@ -183,7 +183,7 @@ class JsonlBackend:
 
 
 def open_backend(url: str) -> Backend:
-    """Open the folder of a URL. Raises StoreError for an option that there is not."""
+    """Open the folder of a URL. Raises UrlInvalid for an option that there is not."""
     options = options_of(url)
     match options.pop("compression", "none"):
         case "zstd":
@@ -191,7 +191,7 @@ def open_backend(url: str) -> Backend:
         case "none":
             kind = PlainLog
         case other:
-            raise StoreError(f"{url}: compression is zstd or none, not {other}")
+            raise UrlInvalid(f"{url}: compression is zstd or none, not {other}")
     if options:
-        raise StoreError(f"{url}: there is no option {next(iter(options))}; there is compression")
+        raise UrlInvalid(f"{url}: there is no option {next(iter(options))}; there is compression")
     return JsonlBackend(path_of(url), kind)
