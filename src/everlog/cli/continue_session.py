@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import click
 
@@ -65,8 +64,3 @@ async def _begun(store: str | None, session: str | None, last: bool, cwd: str | 
 
     async with stored(store) as opened, await opened.open(await find_id(opened, session, last), "read") as log:
         return await continue_in(opened, log, cwd)
-
-
-def _folder(recorded: str | None) -> str:
-    """Give the folder of a recording; this one where that is on another machine."""
-    return recorded if recorded is not None and Path(recorded).is_dir() else str(Path.cwd())

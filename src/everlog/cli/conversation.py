@@ -12,6 +12,7 @@ from everlog.agent.seam import TROUBLE, Agent
 from everlog.cli.faces import Face
 from everlog.cli.outcome import Outcome, last_turn
 from everlog.cli.plain import one_line
+from everlog.kernel import Registration
 from everlog.session.event import Event
 
 
@@ -28,7 +29,7 @@ async def converse(agent: Agent, face: Face, notices: Iterable[str], begin: Call
     reader = _Reader(face)
     unsee = agent.session.observe(reader.tell)
     try:
-        with agent.scope.on(TROUBLE, lambda _, error: _trouble(face, error)), _interruptible(agent, face):
+        with telling_trouble(agent, face.notice), interruptible(agent, face.notice, "cancelling the turn"):
             begin(agent)
             await agent.when_idle()
     except asyncio.CancelledError:
@@ -69,13 +70,21 @@ class _Reader:
                 self._task.cancel()
 
 
-def _trouble(face: Face, error: Exception | None) -> None:
-    face.notice("the store writes again" if error is None else f"waiting for the store: {error}")
+def telling_trouble(agent: Agent, notice: Callable[[str], None]) -> Registration:
+    """Give notice when the agent waits for its store, and when it goes on, for as long as the block lasts."""
+
+    def tell(_: Agent, error: Exception | None) -> None:
+        notice("the store writes again" if error is None else f"waiting for the store: {error}")
+
+    return agent.scope.on(TROUBLE, tell)
 
 
 @contextmanager
-def _interruptible(agent: Agent, face: Face) -> Iterator[None]:
-    """Cancel the turn on the first Ctrl-C; on the next, or a SIGTERM, cancel this very task."""
+def interruptible(agent: Agent, notice: Callable[[str], None], doing: str) -> Iterator[Callable[[], bool]]:
+    """Cancel what the agent does on the first Ctrl-C; on the next, or a SIGTERM, cancel this very task.
+
+    Give what tells whether the first one came. `doing` is the beginning of what is said then.
+    """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     asked = False
@@ -86,12 +95,12 @@ def _interruptible(agent: Agent, face: Face) -> Iterator[None]:
             task.cancel()
             return
         asked = True
-        face.notice("cancelling the turn; Ctrl-C again to quit")
+        notice(f"{doing}; Ctrl-C again to quit")
         agent.cancel()
 
     handled = [*_handle(loop, signal.SIGINT, interrupt), *_handle(loop, signal.SIGTERM, task.cancel)]
     try:
-        yield
+        yield lambda: asked
     finally:
         for number in handled:
             loop.remove_signal_handler(number)

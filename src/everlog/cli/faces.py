@@ -57,7 +57,7 @@ class Summary:
 
     def notice(self, text: str) -> None:
         """Write the notice to stderr."""
-        _to_stderr(text)
+        to_stderr(text)
 
     def end(self, outcome: Outcome) -> None:
         """Write the object."""
@@ -77,7 +77,7 @@ class Lines:
 
     def notice(self, text: str) -> None:
         """Write the notice to stderr."""
-        _to_stderr(text)
+        to_stderr(text)
 
     def end(self, outcome: Outcome) -> None:
         """Write the result."""
@@ -88,5 +88,6 @@ class Lines:
         sys.stdout.flush()
 
 
-def _to_stderr(text: str) -> None:
+def to_stderr(text: str) -> None:
+    """Write a notice where it does not mix with the output."""
     print(f"everlog: {one_line(text)}", file=sys.stderr)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from everlog.cli.faults import UsageFault
 from everlog.cli.settings import load_config, store_url
@@ -43,6 +45,30 @@ async def reading(url: str | None, given: str | None, last: bool) -> AsyncIterat
     """Open a session for reading."""
     async with stored(url) as store, await store.open(await find_id(store, given, last), "read") as log:
         yield log
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What has to be known of a session before an agent opens it for writing.
+
+    Attributes:
+        id: its id.
+        cwd: the folder that it works in, or None.
+        asked: whether it asked a model before.
+        waits: whether there is input that was not yet taken up.
+    """
+
+    id: str
+    cwd: Path | None
+    asked: bool
+    waits: bool
+
+
+async def look(url: str | None, given: str | None, last: bool) -> Standing:
+    """Find a session and look at it; nothing is changed."""
+    async with reading(url, given, last) as log:
+        folder = None if log.header.cwd is None else Path(log.header.cwd)
+        return Standing(log.id, folder, log.request_header() is not None, len(log.project("inbox")) > 0)
 
 
 async def find_id(store: Store, given: str | None, last: bool) -> str:
@@ -86,4 +112,4 @@ async def every(store: Store, trashed: bool = False) -> AsyncIterator[Summary]:
         after = page[-1].cursor
 
 
-__all__ = ["AmbiguousSession", "SessionNotFound", "every", "find_id", "reading", "stored"]
+__all__ = ["AmbiguousSession", "SessionNotFound", "Standing", "every", "find_id", "look", "reading", "stored"]

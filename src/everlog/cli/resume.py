@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,7 +12,7 @@ from everlog.cli.conversation import converse
 from everlog.cli.faces import face_for
 from everlog.cli.faults import UsageFault
 from everlog.cli.harnessed import Choices, agent_options, harness_for, notices, prepare
-from everlog.cli.opened import reading
+from everlog.cli.opened import look
 from everlog.cli.options import declare, session_argument, store_option
 from everlog.cli.outcome import last_turn
 from everlog.cli.output import counted
@@ -49,7 +47,7 @@ def command(
 
     async def work() -> int:
         face = face_for(output)
-        found = await _look(store, None if last else session, last)
+        found = await look(store, None if last else session, last)
         if text is None and not found.waits:
             hint = f'say what is to be done: everlog resume {found.id[:8]} "…"'
             raise UsageFault(f"nothing waits in session {found.id}; {hint}")
@@ -64,35 +62,6 @@ def command(
         return outcome.exit_code
 
     return asyncio.run(work())
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What has to be known of a session before it is opened for writing.
-
-    Attributes:
-        id: its id.
-        cwd: the folder that it works in, or None.
-        asked: whether it asked a model before.
-        waits: whether there is input that was not yet taken up.
-    """
-
-    id: str
-    cwd: Path | None
-    asked: bool
-    waits: bool
-
-
-async def _look(store: str | None, session: str | None, last: bool) -> _Found:
-    """Find a session and look at it; nothing is changed."""
-    async with reading(store, session, last) as log:
-        folder = None if log.header.cwd is None else Path(log.header.cwd)
-        return _Found(log.id, folder, log.request_header() is not None, len(log.project("inbox")) > 0)
-
-
-def _beginning(text: str | None) -> Callable[[Agent], object]:
-    """Give what sets the agent going: the prompt, or the input that waits."""
-    return Agent.wake if text is None else lambda agent: agent.followup(text)
 
 
 def _prompt(words: tuple[str, ...], follow_up: str | None) -> str | None:

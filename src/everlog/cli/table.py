@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "request": ("everlog.cli.request", "Show what a model was sent."),
     "context": ("everlog.cli.context", "Show what the model sees, in tokens, and what stands for what."),
     "stats": ("everlog.cli.stats", "Show what a session, or all of them, cost: tokens, time, money."),
+    "compact": ("everlog.cli.compact", "Shorten what the model sees of a session now."),
     "fork": ("everlog.cli.fork", "Make a new session that goes on from a point of another."),
     "delete": ("everlog.cli.delete", "Put sessions into the trash."),
     "verify": ("everlog.cli.verify", "Prove that sessions are whole, and requests what was sent."),
