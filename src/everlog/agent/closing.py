@@ -28,7 +28,7 @@ def close_step(session: Session) -> None:
     turns = session.ledger.turns
     if not turns.step_open:
         return
-    for call_id in session.ledger.calls.pending:
+    for call_id in tuple(session.ledger.calls.pending):  # each answer takes one out
         taken = session.ledger.calls.taken.get(call_id)
         result = settled_result(session, call_id) or _lost(session, call_id, taken is not None)
         session.append(result, "append", sources=None if taken is None else [taken])
