@@ -33,6 +33,9 @@ class Done:
 class Cli:
     """Runs commands in a folder of their own, with nothing of the environment that could lead elsewhere."""
 
+    prefix: tuple[str, ...] = ()
+    """What the commands are started with, as the program that takes a right of root's away."""
+
     def __init__(self, folder: Path) -> None:
         self.work = folder / "work"
         self.work.mkdir()
@@ -47,7 +50,7 @@ class Cli:
     def start(self, *arguments: str, env: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(
-            [str(EVERLOG), *arguments],
+            [*self.prefix, str(EVERLOG), *arguments],
             cwd=self.work,
             env=self.environment | dict(env or {}),
             text=True,
