@@ -138,9 +138,9 @@ def _read_op(data: bytes) -> SurfaceOp:
 
 def op_json(op: SurfaceOp) -> JSON:
     """Give the JSON value of a surface operation."""
-    if isinstance(op, Replace):
+    if type(op) is Replace:
         return {"op": "replace", "startSeq": op.start_seq, "endSeq": op.end_seq}
-    return op
+    return "append"
 
 
 def _envelope_json(event: Event) -> bytes:

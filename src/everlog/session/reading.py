@@ -9,6 +9,7 @@ raw slices, and reads each slice by its own reader.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from types import UnionType
 from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -40,6 +41,8 @@ class Reader(Generic[T]):
         self.read: Callable[[Buffer], T] = self._read_slices if self._many else self._read_once
         if not shell:
             self.read = self._read_flat
+        elif len(self._one) == 1 and not self._many and not self._optional and not self._one[0][2]._one:
+            self.read = self._reading_one(*self._one[0])
 
     def _raw_field(self, field: msgspec.structs.FieldInfo, hint: Any) -> tuple[str, Any, Any] | None:
         """Give the field of the shell that stands for one of nested views, and remember how to read it."""
@@ -62,6 +65,21 @@ class Reader(Generic[T]):
             raise ValueError(str(error)) from None
         force_setattr(view, "_json", data)
         return view
+
+    def _reading_one(self, name: str, key: str, nested: Reader[Any]) -> Callable[[Buffer], T]:
+        """Give `_read_once` for a class with a single nested view that holds none itself, as most events have it."""
+        decode, get, slices = self._decoder.decode, attrgetter(name), self._read_slices
+
+        def read(data: Buffer) -> T:
+            try:
+                view = decode(data)
+            except (msgspec.MsgspecError, RecursionError):
+                return slices(data)
+            force_setattr(view, "_json", data)
+            force_setattr(get(view), "_json", (data, key))
+            return view
+
+        return read
 
     def _read_once(self, data: Buffer) -> T:
         try:

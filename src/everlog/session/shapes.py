@@ -40,7 +40,9 @@ def _role(message: Message, role: str) -> None:
         raise ValueError(f'the message must have role "{role}", not "{message.role}"')
     if type(message.source) is UnknownSource:
         _named(message.source, "kind", "the source")
-    _blocks(message.content)
+    for block in message.content:
+        if type(block) is UnknownBlock:
+            _blocks(message.content)
 
 
 def _blocks(content: Iterable[Block]) -> None:

@@ -51,7 +51,7 @@ def nothing_running() -> RunningState:
 
 def sign_of(state: RunningState, event: Event) -> Sign | None:
     """Take an event in, and give the attempt that it is a sign of, or None when it is no sign of any."""
-    if event.type not in _TYPES or isinstance(event.surface_op, Replace):
+    if event.type not in _TYPES or type(event.surface_op) is Replace:
         return None
     data = event.data
     if isinstance(data, StepStart):

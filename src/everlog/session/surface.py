@@ -115,7 +115,7 @@ class Surface:
         if op is None:
             return False
         self._frozen = None
-        if isinstance(op, Replace):
+        if type(op) is Replace:
             return self._replace(event, op)
         if event.type == "system/message" and self._system is None:
             self._rewrite(event.seq, 0, 0)

@@ -50,21 +50,7 @@ class EventType:
     def __post_init__(self) -> None:
         read = reader(self.payload).read if self.payload else None
         object.__setattr__(self, "_read", read)
-        plain = read is not None and not self.open and not self.shapes
-        object.__setattr__(self, "check", read if plain else self._check)
-
-    def _check(self, data: bytes) -> View | None:
-        if self._read is None:
-            return None
-        try:
-            view = self._read(data)
-        except ValueError:
-            if self.open:
-                return None
-            raise
-        for shape in self.shapes:
-            shape(view)
-        return view
+        object.__setattr__(self, "check", _checked(read, self.shapes, self.open))
 
     def view(self, data: bytes) -> View | JSON:
         """Read the data of an event that is in a log: its view where it fits, else as `decode_or_text` does."""
@@ -74,6 +60,42 @@ class EventType:
             except ValueError:
                 pass
         return decode_or_text(data)
+
+
+def _checked(
+    read: Callable[[bytes], View] | None, shapes: tuple[Shape, ...], open: bool
+) -> Callable[[bytes], View | None]:
+    """Give what reads and judges the data of a type: a function that does no more than this type needs."""
+    if read is None:
+        return lambda data: None
+    if open:
+        return lambda data: _read_if_it_fits(read, shapes, data)
+    if not shapes:
+        return read
+    if len(shapes) > 1:
+        return lambda data: _judged(read(data), shapes)
+    (shape,) = shapes
+
+    def check(data: bytes) -> View:
+        view = read(data)
+        shape(view)
+        return view
+
+    return check
+
+
+def _read_if_it_fits(read: Callable[[bytes], View], shapes: tuple[Shape, ...], data: bytes) -> View | None:
+    try:
+        view = read(data)
+    except ValueError:
+        return None
+    return _judged(view, shapes)
+
+
+def _judged(view: View, shapes: tuple[Shape, ...]) -> View:
+    for shape in shapes:
+        shape(view)
+    return view
 
 
 class Vocabulary(Mapping[str, EventType]):

@@ -23,7 +23,7 @@ class ContextProjection:
 
     def apply(self, state: ContextState, event: Event) -> None:
         """A context is in force until the next one."""
-        if event.type == "request/context" and not isinstance(event.surface_op, Replace):
+        if event.type == "request/context" and type(event.surface_op) is not Replace:
             state["seq"] = event.seq
 
     def view(self, state: ContextState, log: Log) -> RequestContext | None:

@@ -24,7 +24,7 @@ class HeaderProjection:
 
     def apply(self, state: HeaderState, event: Event) -> None:
         """A header is in force until the next one."""
-        if event.type == "request/header" and not isinstance(event.surface_op, Replace):
+        if event.type == "request/header" and type(event.surface_op) is not Replace:
             state["seq"] = event.seq
 
     def view(self, state: HeaderState, log: Log) -> RequestHeader | None:

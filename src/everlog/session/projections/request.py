@@ -201,7 +201,7 @@ class RequestProjection:
 
     def apply(self, state: RequestState, event: Event) -> None:
         """Remember a header, a side request, or the first sign of an attempt."""
-        if event.type == "request/header" and not isinstance(event.surface_op, Replace):
+        if event.type == "request/header" and type(event.surface_op) is not Replace:
             state["header"] = event.seq
         elif event.type == "request/side":
             if isinstance(event.data, RequestSide):

@@ -105,7 +105,7 @@ class StepsProjection:
         sign = sign_of(state["running"], event)
         if sign is not None:
             _take_sign(state, sign)
-        elif isinstance(event.surface_op, Replace):
+        elif type(event.surface_op) is Replace:
             return
         elif event.type == "request/header":
             state["header"] = event.seq

@@ -90,7 +90,7 @@ class TimelineProjection:
         sign = sign_of(state["running"], event)
         if sign is not None:
             _take_sign(state, sign, event)
-        elif event.type in _TYPES and not isinstance(event.surface_op, Replace):
+        elif event.type in _TYPES and type(event.surface_op) is not Replace:
             _take(state, event.data, event.time)
 
     def view(self, state: TimelineState, log: Log) -> list[TurnSpan]:

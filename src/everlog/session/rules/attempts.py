@@ -33,6 +33,11 @@ class Attempts:
     retried: bool = False
     answered: bool = False
 
+    def clear(self) -> None:
+        """Forget the attempts of the step before; in place, which is cheaper than a new state."""
+        self.last = 0
+        self.running = self.sent = self.retried = self.answered = False
+
     def _next(self) -> str | None:
         """Say why no attempt may begin now."""
         if self.answered:

@@ -66,31 +66,23 @@ class Ledger:
     def violations(self, event: Event, data: Any, surface: Surface, read: ReadEvent) -> list[RuleViolation]:
         """Give what the event breaks, in the order of the rules; an empty list when it may be appended."""
         found: list[RuleViolation] = []
-        if event.surface_op is not None:
-            self._find_on_surface(found, event, data, surface, read)
-            if isinstance(event.surface_op, Replace):
-                return found
-        for rule, check in _CHECKS.get(event.type, ()):
-            if data is not None or rule in _PLACE_RULES:
-                expected = check(self, data, read)
-                if expected is not None:
+        name, op = event.type, event.surface_op
+        if op is not None:
+            if event.source_event_seqs is not None:
+                _find(found, event, "surface.sources", surfaces.check_sources(event.source_event_seqs, event))
+            if op != "append":
+                for rule, expected in self._replace(event, op, data, surface, read):
                     _find(found, event, rule, expected)
-        return found
-
-    def _find_on_surface(
-        self, found: list[RuleViolation], event: Event, data: Any, surface: Surface, read: ReadEvent
-    ) -> None:
-        op, sources = event.surface_op, event.source_event_seqs
-        if sources is not None:
-            _find(found, event, "surface.sources", surfaces.check_sources(sources, event))
-        if isinstance(op, Replace):
-            for rule, expected in self._replace(event, op, data, surface, read):
+                return found
+            if name == "system/message":
+                _find(found, event, "surface.append", surfaces.check_append(surface))
+            if self.calls.pending and name != "tool/result":
+                _find(found, event, "calls.answered-first", calls.check_unanswered(self, data, read))
+        for rule, check in (_CHECKS if data is not None else _BLIND_CHECKS).get(name, ()):
+            expected = check(self, data, read)
+            if expected is not None:
                 _find(found, event, rule, expected)
-            return
-        if event.type == "system/message":
-            _find(found, event, "surface.append", surfaces.check_append(surface))
-        if self.calls.pending and event.type != "tool/result":
-            _find(found, event, "calls.answered-first", calls.check_unanswered(self, data, read))
+        return found
 
     def _replace(self, event: Event, op: Replace, data: Any, surface: Surface, read: ReadEvent) -> Iterator[Finding]:
         ends = surfaces.check_replace(event, op, surface)
@@ -110,11 +102,12 @@ class Ledger:
 
     def apply(self, event: Event, data: Any, generation: int) -> None:
         """Take an event in; `generation` is the surface's after it. Total: any event of any log may come."""
-        if self.generation != generation:
-            self.generation = generation
-        changes = _REPLACED if isinstance(event.surface_op, Replace) else _CHANGES
-        change = changes.get(event.type)
-        if change is not None and (data is not None or event.type in _BLIND):
+        self.generation = generation
+        if event.surface_op is None or event.surface_op == "append":
+            change = (_CHANGES if data is not None else _BLIND_CHANGES).get(event.type)
+        else:
+            change = None if data is None else _REPLACED.get(event.type)
+        if change is not None:
             change(self, data, event.seq)
 
 
@@ -131,8 +124,6 @@ Check: TypeAlias = "Callable[[Ledger, Any, ReadEvent], str | None]"
 Change: TypeAlias = Callable[[Ledger, Any, int], None]
 
 
-# Where types stand that name no turn or step: judged even when their data has no view.
-_PLACE_RULES = frozenset({"turns.any-step", "turns.any-turn"})
 _NAMED_STEP: tuple[str, Check] = ("turns.in-step", turns.check_named_step)
 _ANY_STEP: tuple[str, Check] = ("turns.any-step", turns.check_any_step)
 _ANY_TURN: tuple[str, Check] = ("turns.any-turn", turns.check_any_turn)
@@ -170,20 +161,25 @@ _CHECKS: dict[str, tuple[tuple[str, Check], ...]] = {
     "compaction/end": (("compaction.end", compaction.check_end),),
 }
 
+# Where types stand that name no turn or step: judged even when their data has no view.
+_BLIND_CHECKS = {
+    name: checks for name, checks in _CHECKS.items() if any(check in (_ANY_STEP, _ANY_TURN) for check in checks)
+}
+
 
 def _apply_turn_end(ledger: Ledger, data: p.TurnEnd, seq: int) -> None:
     turns.apply_turn_end(ledger, data, seq)
     if ledger.calls.asked or ledger.calls.taken:
-        ledger.calls = calls.Calls()
+        ledger.calls.clear()
     if data.reason.kind in compaction.LEFT_BEHIND:
         compaction.apply_release(ledger, data, seq)
 
 
 def _apply_step_start(ledger: Ledger, data: p.StepStart, seq: int) -> None:
     turns.apply_step_start(ledger, data, seq)
-    ledger.attempts = attempts.Attempts()
+    ledger.attempts.clear()
     if ledger.calls.asked or ledger.calls.taken:
-        ledger.calls = calls.Calls()
+        ledger.calls.clear()
     if ledger.approvals.asked_calls:
         approvals.apply_step_start(ledger, data, seq)
     ledger.step_started = seq
@@ -208,9 +204,6 @@ def _apply_end_seed(ledger: Ledger, data: object, seq: int) -> None:
     compaction.apply_release(ledger, data, seq)
 
 
-# What these change does not hang on their data, so it holds for data without a view too.
-_BLIND = frozenset({"request/header", "request/context", "session/end-seed"})
-
 _CHANGES: dict[str, Change] = {
     "turn/start": turns.apply_turn_start,
     "turn/end": _apply_turn_end,
@@ -233,5 +226,8 @@ _CHANGES: dict[str, Change] = {
     "compaction/end": compaction.apply_release,
     "session/end-seed": _apply_end_seed,
 }
+
+# What these change does not hang on their data, so it holds for data without a view too.
+_BLIND_CHANGES = {name: _CHANGES[name] for name in ("request/header", "request/context", "session/end-seed")}
 
 _REPLACED: dict[str, Change] = {"user/message": compaction.apply_replacement}

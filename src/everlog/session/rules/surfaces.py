@@ -26,7 +26,7 @@ def check_sources(sources: tuple[int, ...], event: Event) -> str | None:
     """Say what is wrong with the sources of a surface event."""
     if not sources:
         return None if event.type == "assistant/message" else "no sources rather than an empty list"
-    if len(set(sources)) != len(sources):
+    if len(sources) > 1 and len(set(sources)) != len(sources):
         return "each source once"
     for seq in sources:
         if not 0 <= seq < event.seq:
