@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,22 +18,34 @@ class BlobFolder:
     def __init__(self, root: Path, disk: Disk) -> None:
         self._root = root
         self._disk = disk
+        self._durable: set[str] = set()
+        self._named: set[Path] = set()
 
     def _path(self, hash: str) -> Path:
         return self._root / hash[:2] / hash
 
     def put(self, hash: str, data: bytes) -> None:
-        """Keep a blob; putting it again makes it young."""
+        """Keep a blob; putting it again makes it young.
+
+        One that is there already may be the work of a try, or of another process, whose last sync failed or is still
+        to come. So it counts as durable only where this folder saw to it; else it is written anew.
+        """
         path = self._path(hash)
-        try:
-            os.utime(path)
-            return
-        except FileNotFoundError:
-            pass
-        if not path.parent.is_dir():
-            self._disk.make_folder(path.parent)
+        if hash in self._durable:
+            try:
+                os.utime(path)
+                return
+            except FileNotFoundError:
+                pass
+        folder = path.parent
+        if not folder.is_dir():
+            with contextlib.suppress(FileExistsError):  # another process has just made it
+                self._disk.make_folder(folder)
+        if folder not in self._named:
             self._disk.sync_folder(self._root)
+            self._named.add(folder)
         self._disk.write_whole(path, data)
+        self._durable.add(hash)
 
     def get(self, hash: str) -> bytes:
         """Give a blob. Raises BlobMissing."""
