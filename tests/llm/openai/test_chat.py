@@ -8,6 +8,7 @@ import json
 import pytest
 from tests.llm.asking import READ, answered, ask, called, request_to, service
 from tests.peers.aimock import Aimock
+from tests.peers.rogue import http, rogue, sse
 
 from everlog.llm.openai.chatreader import chat_usage
 from everlog.llm.seam import ModelFailure
@@ -220,3 +221,37 @@ async def test_reasoning_goes_back_only_to_the_model_that_wrote_it(aimock: Aimoc
     sent = [json.loads(body)["messages"] for body in aimock.bodies[1:]]
     thoughts = [[m.get("reasoning_content") for m in messages if m["role"] == "assistant"] for messages in sent]
     assert thoughts == [[None, "Hm."], [None, None], [None, None]], "of what came before the last input, none goes back"
+
+
+async def test_signed_reasoning_goes_back_as_it_came_with_its_pieces_joined() -> None:
+    text = {"type": "reasoning.text", "index": 0, "format": "anthropic-claude-v1"}
+    sealed = {"type": "reasoning.encrypted", "index": 1, "data": "EqQB+"}
+    said = [
+        {"reasoning": "Six ", "reasoning_details": [{**text, "text": "Six "}]},
+        {"reasoning": "times.", "reasoning_details": [{**text, "text": "times."}]},
+        {"reasoning_details": [{**text, "text": "", "signature": "EqQC=="}, {**sealed, "id": "rs_1"}]},
+        {"reasoning_details": [{**sealed, "data": "more", "id": "rs_2"}]},
+        {"content": "42"},
+    ]
+    events = [json.dumps({"choices": [{"index": 0, "delta": delta}]}) for delta in said]
+    end = json.dumps({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    table = 'dialect = { reasoning = "reasoning", reasoning_details = true, replay = "all" }\nneeds_key = false\n'
+    with rogue([http(sse(*events, end))]) as server:
+        async with service(f'[provider.lab]\nbase_url = "{server.url}"\n{table}') as models:
+            route = models.resolve("lab/m")
+            answer = (await ask(route, "hi")).message
+            asked = user_message("and?", id="u")
+            altered = Message(id="a", role="assistant", content=(Reasoning(text="Seven."),), source=answer.source)
+            await ask(route, "hi", answer, asked)
+            await ask(route, "hi", altered, asked)
+    [_, whole, _] = json.loads(server.bodies[1])["messages"]
+    assert whole == {
+        "role": "assistant",
+        "content": "42",
+        "reasoning_details": [
+            {**text, "text": "Six times.", "signature": "EqQC=="},
+            {**sealed, "id": "rs_1"},
+            {**sealed, "data": "more", "id": "rs_2"},
+        ],
+    }
+    assert b"EqQ" not in server.bodies[2], "what was altered is not passed off as signed"

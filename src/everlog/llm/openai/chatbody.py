@@ -12,6 +12,7 @@ What the configuration may hold, besides `provider` and `model`:
 | `extra` | an object whose keys are laid over the body as they are |
 | `dialect.developer` | the role of developer messages: `developer`, `system` or `user` |
 | `dialect.reasoning` | the field in which reasoning goes back; none unless it is named |
+| `dialect.reasoningDetails` | true when signed reasoning goes back in its place as `reasoning_details` |
 | `dialect.replay` | of which answers: `turn`, since the last input, or `all` |
 | `dialect.callIdLength` | the exact length of call ids, letters and digits only |
 | `dialect.media` | false when the model cannot see images and files |
@@ -102,6 +103,7 @@ def _messages(
         request=request,
         developer=dialect.get("developer", "developer"),
         reasoning=dialect.get("reasoning"),
+        details=dialect.get("reasoningDetails") is True,
         replay_from=0 if dialect.get("replay") == "all" else _last_input(ordered),
         media=Media(ordered, blobs, config.get("mediaBudget", DEFAULT_BUDGET), dialect.get("media", True)),
     )
@@ -130,6 +132,7 @@ class _Writer(msgspec.Struct):
     request: Request
     developer: str
     reasoning: str | None
+    details: bool
     replay_from: int
     media: Media
 
@@ -163,21 +166,23 @@ class _Writer(msgspec.Struct):
         text = "".join(block.text for block in message.content if isinstance(block, Text))
         if text:
             written["content"] = text
-        if self.reasoning and is_recent:
-            thought = self._thought(message)
-            if thought:
-                written[self.reasoning] = thought
+        if is_recent:
+            written |= self._reasoned(message)
         if message.calls:
             written["tool_calls"] = [_call(call) for call in message.calls]
         if text or message.calls:
             yield written
 
-    def _thought(self, message: Message) -> str:
+    def _reasoned(self, message: Message) -> dict[str, Any]:
         """Give the reasoning of a complete answer of the model that is asked, if it is what that model wrote."""
         items = own_items(message, self.request, NAME) or []
         thought = "".join(block.text for block in message.content if isinstance(block, Reasoning))
-        vouched = any(item.get("sha256") == digest(thought) for item in items)
-        return thought if vouched else ""
+        vouched = next((item for item in items if item.get("sha256") == digest(thought)), None)
+        if vouched is None:
+            return {}
+        if self.details and vouched.get("details"):
+            return {"reasoning_details": vouched["details"]}
+        return {self.reasoning: thought} if self.reasoning and thought else {}
 
     def _content(self, blocks: Sequence[Block]) -> str | list[dict[str, Any]]:
         if all(isinstance(block, Text) for block in blocks):

@@ -10,6 +10,7 @@ import msgspec
 from everlog.llm import deltas
 from everlog.llm.failure import PROTOCOL, TRANSPORT, ModelFailure
 from everlog.llm.openai.chatbody import NAME
+from everlog.llm.openai.details import Details
 from everlog.llm.replay import digest, state_of
 from everlog.session.payloads import Usage
 from everlog.session.records import Delta
@@ -44,6 +45,7 @@ class ChatReader:
         self._open: tuple[str, int] | None = None
         self._calls: list[_Call] = []
         self._thoughts: list[str] = []
+        self._details = Details()
         self._usage: Usage | None = None
         self._reason: str | None = None
 
@@ -77,9 +79,11 @@ class ChatReader:
 
     def _replay_state(self) -> dict[str, Any] | None:
         """Vouch for the reasoning of an answer that came to its end: no other goes back."""
-        if not self._thoughts:
+        details = self._details.sealed
+        if not self._thoughts and not details:
             return None
-        return state_of(NAME, [{"type": "reasoning", "sha256": digest("".join(self._thoughts))}])
+        vouched: dict[str, Any] = {"type": "reasoning", "sha256": digest("".join(self._thoughts))}
+        return state_of(NAME, [vouched | ({"details": details} if details else {})])
 
     def _delta(self, delta: Any) -> Iterator[Delta]:
         if not isinstance(delta, dict):
@@ -87,6 +91,8 @@ class ChatReader:
         thought = next((delta[name] for name in _THOUGHTS if isinstance(delta.get(name), str)), "")
         if thought:
             yield self._thought(thought)
+        for piece in _objects(delta.get("reasoning_details")):
+            self._details.add(piece)
         yield from self._content(delta.get("content"))
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and refusal:
