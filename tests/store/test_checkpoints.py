@@ -14,9 +14,9 @@ from tests.session.stories import Story, plain_turn
 from tests.store.tampering import Rows, tampering
 
 from everlog import open_store, to_json
-from everlog.session import restoring
+from everlog.session import Event, Log, restoring
 from everlog.store import checkpoints
-from everlog.store.spacing import APART, crowded
+from everlog.store.spacing import APART, apart, crowded
 from everlog.store.store import Store
 from everlog.store.urls import path_of
 
@@ -166,6 +166,51 @@ async def test_a_fork_far_back_begins_from_a_checkpoint_before_it(disk_url: str)
         assert await answers(store, child.id) == whole
 
 
+class Counted:
+    """Counts the events of a log, and how many of them it was given."""
+
+    name = "test/counted"
+    version = 1
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def init(self) -> dict[str, int]:
+        return {"events": 0}
+
+    def apply(self, state: dict[str, int], event: Event) -> None:
+        self.given += 1
+        state["events"] += 1
+
+    def view(self, state: dict[str, int], log: Log) -> int:
+        return state["events"]
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["of a stored session", "of a live one"])
+async def test_a_fork_does_not_forget_what_was_folded_before_it_though_nobody_asks_it(
+    disk_url: str, live: bool
+) -> None:
+    counted = Counted()
+    async with open_store(disk_url) as store:
+        id = await told(store)
+        async with await store.open(id, "write") as parent:
+            plain_turn(Story(parent), "to be reloaded")
+            first = parent.project(counted)
+            for number in range(40):
+                plain_turn(Story(parent), f"more {number}")
+            if live:
+                child = await store.fork(id)
+        if not live:
+            child = await store.fork(id)
+        for number in range(40):
+            plain_turn(Story(child), f"again {number}")
+        await child.close()
+        async with await store.open(child.id, "write") as again:
+            counted.given = 0
+            assert again.project(counted) == again.next_seq
+            assert counted.given <= again.next_seq - first
+
+
 def test_old_ones_are_kept_well_apart_and_the_newest_always() -> None:
     kept: list[int] = []
     for seq in range(0, 20 * APART, 1_000):
@@ -173,8 +218,9 @@ def test_old_ones_are_kept_well_apart_and_the_newest_always() -> None:
         gone = crowded(kept)
         assert seq not in gone
         kept = [one for one in kept if one not in gone]
-    assert len(kept) <= 21
-    assert all(b - a >= APART for a, b in pairwise(kept[:-1]))
+    assert len(kept) <= 30
+    assert all(b - a >= apart(a) for a, b in pairwise(kept[:-1]))
+    assert apart(kept[-1]) == APART
 
 
 def test_a_state_is_given_back_whole(tmp_path: Path) -> None:

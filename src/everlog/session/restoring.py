@@ -1,7 +1,8 @@
 """Saving what a log knows of its events, and restoring a log from that without reading them.
 
 The saved state holds what appending and the next request need, the surface and the ledger, and the states
-of the projections that were folded so far. It is plain JSON. One that another version wrote is not used.
+of the projections that were folded so far, each with the number of events that it has taken in. It is plain JSON.
+One that another version wrote is not used.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from everlog.session.rules.checking import judge
 from everlog.session.rules.ruled import RuledLedger, read_ledger
 from everlog.session.surface import Surface
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 """Rises when the surface or the ledger of the same events would be another."""
 
 _FREED_EVERY = 1024
@@ -32,6 +33,7 @@ _log = logging.getLogger("everlog.session")
 class _Fold(msgspec.Struct, array_like=True):
     version: int
     state: Raw
+    count: int
 
 
 class _State(msgspec.Struct):
@@ -49,9 +51,17 @@ _encode = msgspec.json.Encoder().encode
 
 
 def save(log: Log) -> bytes:
-    """Give the state of a log now. Projections that it folded before are brought up to now."""
+    """Give the state of a log now. Projections that it folded are brought up to now.
+
+    Those that it was restored with, and that nobody has asked for since, are kept as they are: a session that is
+    only forked, or opened and closed, does not forget what the next one to open it needs.
+    """
     surface = log.surface
-    folds = {name: fold for name in tuple(log._folds) if (fold := _saved_fold(log, name)) is not None}
+    waiting = {
+        name: _Fold(version, Raw(encode(state)), count) for name, (version, state, count) in log._saved_folds.items()
+    }
+    folded = {name: fold for name in tuple(log._folds) if (fold := _saved_fold(log, name)) is not None}
+    folds = {**waiting, **folded}
     ledger = Raw(log.ledger.to_bytes())
     nodes = list(surface.nodes)
     return _encode(_State(STATE_VERSION, log.next_seq, nodes, surface.generation, surface.system, ledger, folds))
@@ -61,12 +71,22 @@ def _saved_fold(log: Log, name: str) -> _Fold | None:
     """Give the state of a projection that was folded before; None when it fails or its state is not JSON."""
     projection = log._folds[name][0]
     try:
-        return _Fold(projection.version, Raw(encode(log._fold_to_now(projection))))
+        return _Fold(projection.version, Raw(encode(log._fold_to_now(projection))), log.next_seq)
     except NotJSON:
         return None
     except Exception:  # of a plugin: what it cannot fold must not keep the rest from being saved
         _log.exception("the projection %s failed on session %s", name, log.id)
         return None
+
+
+def hand_over(log: Log, child: Log) -> None:
+    """Let a fork that begins at the end of a log know what was folded of it; it owns a copy."""
+    folds = {name: (fold.version, state, count) for name, (fold, state, count) in log._folds.items()}
+    for name, (version, state, count) in {**log._saved_folds, **folds}.items():
+        try:
+            child._saved_folds[name] = (version, msgspec.json.decode(encode(state)), count)
+        except NotJSON:
+            continue
 
 
 def restore(log: Log, saved: bytes, next_seq: int, source: EventSource) -> bool:
@@ -91,7 +111,7 @@ def restore(log: Log, saved: bytes, next_seq: int, source: EventSource) -> bool:
     log._next_snapshot = state.next_seq
     log._messages.rewritten()
     log._saved_folds = {
-        name: (fold.version, msgspec.json.decode(fold.state), state.next_seq) for name, fold in state.folds.items()
+        name: (fold.version, msgspec.json.decode(fold.state), fold.count) for name, fold in state.folds.items()
     }
     return True
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 APART = 8192
-"""So many events lie between two that are kept, but for the newest."""
+"""So many events lie between two that are kept far into a log, but for the newest."""
+
+NEAR = 2048
+"""And so many between two at its beginning, where they are small and what a fork reads again counts most."""
 
 
 def crowded(seqs: list[int]) -> list[int]:
@@ -11,8 +14,13 @@ def crowded(seqs: list[int]) -> list[int]:
     gone: list[int] = []
     last = 0
     for seq in seqs[:-1]:
-        if seq - last < APART:
+        if seq - last < apart(last):
             gone.append(seq)
         else:
             last = seq
     return gone
+
+
+def apart(seq: int) -> int:
+    """Give how many events follow a checkpoint before the next one that is kept."""
+    return min(APART, max(NEAR, seq // 4))

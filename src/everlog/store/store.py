@@ -18,6 +18,7 @@ from everlog.session.header import Header
 from everlog.session.live import Clock, OpenTurn, Session
 from everlog.session.log import Log, typed
 from everlog.session.repair import closers
+from everlog.session.restoring import hand_over
 from everlog.session.rules.checking import binding
 from everlog.session.salvage import Salvaged
 from everlog.session.vocabulary import CORE, Vocabulary
@@ -226,6 +227,7 @@ class Store:
         seq = parent.next_seq - 1
         child = DurableSession(child_header(parent, seq), parent.vocabulary, parent._clock)
         inherit(child, parent, seq, open_turn)
+        hand_over(parent, child)
         return child
 
     def _forked_stored(self, id: str, at: int | None, open_turn: OpenTurn) -> tuple[DurableSession, set[str], int]:
