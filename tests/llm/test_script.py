@@ -104,14 +104,38 @@ async def test_a_script_can_be_a_yaml_file(tmp_path: Path) -> None:
         ("- [", "is not YAML"),
         ("- {shout: hi}", "answer 1: a part is a text, or a mapping"),
         ("- fine\n- - call: {arguments: {}}", "answer 2: call: has no name"),
-        ("- {pause: long}", "pause: 'long' is not of the right kind"),
+        ("- {pause: long}", "answer 1: pause: 'long' is not a number of milliseconds from 0 to 86,400,000"),
+        ("- {pause: .inf}", "answer 1: pause: inf is not"),
+        ("- {pause: .nan}", "answer 1: pause: nan is not"),
+        ("- {pause: -1}", "answer 1: pause: -1 is not"),
+        (f"- {{pause: 1{'0' * 400}}}", "answer 1: pause: 1000"),
+        ("- {pause: true}", "answer 1: pause: True is not"),
+        ("- fine\n- call: {name: read, arguments: {since: 2026-01-31}}", "answer 2: call: .*date"),
+        ("- call: {name: read, arguments: {is: .nan}}", "answer 1: call: "),
+        ('- call: {name: read, arguments: {half: "\\uD800"}}', "answer 1: call: "),
+        ("- call: {name: read, arguments: &a [*a]}", "answer 1: call: "),
+        ("- call: {name: read, argument: {}}", "answer 1: call: 'argument' is none of name, arguments, id"),
+        ("- call: {name: read, id: [1]}", "answer 1: call: the id"),
+        ("- call: read", "answer 1: call: 'read' is no mapping"),
+        ("- {fail: {status: abc}}", "answer 1: fail: the status 'abc' is none of HTTP"),
+        ("- {fail: {retryAfterMs: -1}}", "answer 1: fail: -1 is not a number of milliseconds to wait"),
+        ("- {fail: {code: 5}}", "answer 1: fail: 5 is no text"),
+        ("- {fail: {retry: 5}}", "answer 1: fail: 'retry' is none of"),
+        ("- {usage: {inputTokens: many}}", "answer 1: usage: inputTokens: 'many' is no number of tokens"),
+        ("- {usage: {inputTokens: -1}}", "answer 1: usage: inputTokens: -1 is no number of tokens"),
+        ("- {finish: early}", "answer 1: finish: 'early' is none of stop, tool-calls, max-tokens"),
+        ("- {text: 5}", "answer 1: text: 5 is no text"),
+        ("- call: {name: read, arguments: {since: 2026-13-31}}", "is not YAML: month must be in 1..12"),
+        ("- " + "[" * 3_000, "is nested too deeply"),
     ],
 )
 def test_a_script_that_cannot_be_played_is_refused_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "answers.yaml"
     path.write_text(text)
-    with pytest.raises(ScriptInvalid, match=problem):
+    with pytest.raises(ScriptInvalid, match=problem) as refused:
         read_script(path)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 400
 
 
 def test_a_script_file_that_is_not_there_is_an_unknown_model() -> None:

@@ -22,6 +22,8 @@ CONTENT_FILTER: Final = "content-filter"
 """The provider cut or refused the answer."""
 OTHER: Final = "other"
 """Another reason; the record says which in `providerReason`."""
+REASONS: Final = (STOP, TOOL_CALLS, MAX_TOKENS, CONTENT_FILTER, OTHER)
+"""All that an answer may end with."""
 
 
 def text(index: int, piece: str) -> Delta:

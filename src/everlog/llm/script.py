@@ -1,7 +1,7 @@
 """The provider `script`: answers from a list instead of a model, for tests and demonstrations.
 
 A script is a YAML file or a Python list with one answer for each request. An answer is a text, a mapping with
-one part, or a list of parts, which are given in their order:
+one part, or a list of parts, which are given in their order (docs/providers.md tells all of them):
 
     - It says hello.                                    # the whole answer is this text
     - - reasoning: The test fails, so look at the code.
@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+import reprlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import msgspec
 import yaml
@@ -44,6 +45,8 @@ Part: TypeAlias = "str | Mapping[str, Any]"
 Answer: TypeAlias = "Part | Sequence[Part]"
 
 PARTS = ("reasoning", "text", "call", "pause", "usage", "finish", "fail")
+_LONGEST_PAUSE = 86_400_000
+"""Milliseconds: a day."""
 _PIECE = re.compile(r"\s*\S+\s*|\s+")
 
 
@@ -55,13 +58,15 @@ def read_script(path: Path) -> list[Answer]:
     """Read a script from a YAML file.
 
     Raises:
-        ScriptInvalid: it cannot be read, is not YAML, or is no list of answers.
+        ScriptInvalid: it cannot be read, is not YAML, is no list of answers, or has one that cannot be played.
     """
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ScriptInvalid(f"script {path}: cannot be read: {error.strerror or error}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise ScriptInvalid(f"script {path}: is nested too deeply") from None
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError: it is not UTF-8, or holds a date that there is not
         raise ScriptInvalid(f"script {path}: is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(found, list):
         raise ScriptInvalid(f"script {path}: must be a list of answers")
@@ -133,7 +138,7 @@ class ScriptAdapter:
         parts = self._answers[at]
         for index, (kind, value) in enumerate(parts):
             if kind == "pause":
-                await asyncio.sleep(float(value) / 1000)
+                await asyncio.sleep(value / 1000)
             for delta in _played(index, kind, value):
                 await asyncio.sleep(self._pace)
                 yield delta
@@ -186,26 +191,96 @@ def _part(part: object) -> tuple[str, Any]:
     if isinstance(part, str):
         return "text", part
     if not isinstance(part, Mapping) or len(part) != 1 or next(iter(part)) not in PARTS:
-        raise ValueError(f"a part is a text, or a mapping with one of {', '.join(PARTS)}; not {part!r}")
+        raise ValueError(f"a part is a text, or a mapping with one of {', '.join(PARTS)}; not {_told(part)}")
     kind, value = next(iter(part.items()))
-    wanted = _WANTED[kind]
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        raise ValueError(f"{kind}: {value!r} is not of the right kind")
-    if kind == "call" and not isinstance(value.get("name"), str):
-        raise ValueError("call: has no name")
-    if kind == "usage":
-        msgspec.convert(value, Usage)  # a ValidationError is a ValueError
-    return kind, value
+    try:
+        return kind, _CHECKS[kind](value)
+    except _Wrong as wrong:
+        raise ValueError(f"{kind}: {wrong}") from None
+    except ValueError as error:  # of usage that is none, and of arguments that are no JSON
+        raise ValueError(f"{kind}: {' '.join(str(error).split())}") from None
 
 
-_WANTED: dict[str, Any] = {
-    "reasoning": str,
-    "text": str,
-    "call": Mapping,
-    "pause": int | float,
-    "usage": dict,
-    "finish": str,
-    "fail": Mapping,
+class _Wrong(Exception):
+    """A value that cannot be played."""
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Wrong(f"{_told(value)} is no text")
+    return scrub(value)
+
+
+def _pause(value: object) -> float:
+    return _number(value, _LONGEST_PAUSE, "a number of milliseconds")
+
+
+def _call(value: object) -> Mapping[str, Any]:
+    given = _keys(value, ("name", "arguments", "id"))
+    if not isinstance(given.get("name"), str):
+        raise _Wrong("has no name")
+    if not isinstance(given.get("id", ""), str | int):
+        raise _Wrong(f"the id {_told(given['id'])} is no text")
+    arguments = given.get("arguments", {})
+    raw = scrub(arguments) if isinstance(arguments, str) else encode(arguments).decode()
+    return {"name": scrub(given["name"]), "id": scrub(str(given.get("id", ""))), "arguments": raw}
+
+
+def _usage(value: object) -> Usage:
+    if not isinstance(value, Mapping):
+        raise _Wrong(f"{_told(value)} is no mapping")
+    for name, tokens in value.items():
+        if not isinstance(tokens, int) or isinstance(tokens, bool) or not 0 <= tokens < 1 << 53:
+            raise _Wrong(f"{name}: {_told(tokens)} is no number of tokens")
+    return msgspec.convert(value, Usage)
+
+
+def _finish(value: object) -> str:
+    if value not in deltas.REASONS:
+        raise _Wrong(f"{_told(value)} is none of {', '.join(deltas.REASONS)}")
+    return str(value)
+
+
+def _fail(value: object) -> ModelFailure:
+    given = _keys(value, ("code", "message", "status", "retryAfterMs"))
+    code = _text(given.get("code", SERVER))
+    message = _text(given.get("message", f"the script fails here with {code}"))
+    status, wait = given.get("status"), given.get("retryAfterMs")
+    if status is not None and (type(status) is not int or not 100 <= status <= 599):
+        raise _Wrong(f"the status {_told(status)} is none of HTTP")
+    if wait is not None:
+        wait = int(_number(wait, _LONGEST_PAUSE, "a number of milliseconds to wait"))
+    return ModelFailure(message, code, status=status, retry_after_ms=wait)
+
+
+def _keys(value: object, known: Sequence[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _Wrong(f"{_told(value)} is no mapping with {', '.join(known)}")
+    for key in value:
+        if key not in known:
+            raise _Wrong(f"{_told(key)} is none of {', '.join(known)}")
+    return value
+
+
+def _number(value: object, most: float, what: str) -> float:
+    """Check a number; comparing keeps out what is not one, and what no float can hold."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
+        raise _Wrong(f"{_told(value)} is not {what} from 0 to {most:,}")
+    return float(value)
+
+
+def _told(value: object) -> str:
+    return reprlib.repr(value)
+
+
+_CHECKS: dict[str, Callable[[object], Any]] = {
+    "reasoning": _text,
+    "text": _text,
+    "call": _call,
+    "pause": _pause,
+    "usage": _usage,
+    "finish": _finish,
+    "fail": _fail,
 }
 
 
@@ -213,29 +288,14 @@ def _played(index: int, kind: str, value: Any) -> Iterator[Delta]:
     match kind:
         case "text" | "reasoning":
             make = deltas.text if kind == "text" else deltas.reasoning
-            yield from (make(index, piece) for piece in _PIECE.findall(scrub(value)))
+            yield from (make(index, piece) for piece in _PIECE.findall(value))
             yield deltas.block_end(index)
         case "call":
-            yield deltas.call(index, _arguments(value), str(value.get("id") or f"call_{index}"), value["name"])
+            yield deltas.call(index, value["arguments"], value["id"] or f"call_{index}", value["name"])
             yield deltas.block_end(index)
         case "usage":
-            yield deltas.usage(msgspec.convert(value, Usage))
+            yield deltas.usage(value)
         case "finish":
             yield deltas.finish(value)
         case "fail":
-            raise _failure(value)
-
-
-def _arguments(call: Mapping[str, Any]) -> str:
-    arguments = call.get("arguments", {})
-    return scrub(arguments) if isinstance(arguments, str) else encode(arguments).decode()
-
-
-def _failure(said: Mapping[str, Any]) -> ModelFailure:
-    code = str(said.get("code", SERVER))
-    return ModelFailure(
-        str(said.get("message", f"the script fails here with {code}")),
-        code,
-        status=cast("int | None", said.get("status")),
-        retry_after_ms=cast("int | None", said.get("retryAfterMs")),
-    )
+            raise value
