@@ -84,16 +84,32 @@ class Kernel:
     async def load(self, *plugins: Plugin) -> None:
         """Add plugins and return when all that can start has started. What failed is told by `states`.
 
-        Raises PluginInvalid, and adds none, when a name is taken.
+        What plugins declare must be known before anything starts, so a kernel that has started takes in none that
+        declares anything new.
+
+        Raises PluginInvalid, and adds none, when a name is taken, or one declares something new.
         """
         names = {life.plugin.name: life.plugin.source for life in self._lives}
         for plugin in plugins:
             if plugin.name in names:
                 raise PluginInvalid(plugin.name, f"its name is taken by {names[plugin.name]}")
             names[plugin.name] = plugin.source
+            self._refuse_what_comes_late(plugin)
         self._lives += [Life(plugin, next(self._ranks)) for plugin in plugins]
         self._advance()
         await self.settled()
+
+    def _refuse_what_comes_late(self, plugin: Plugin) -> None:
+        """Refuse a plugin that declares what none of those did that the kernel began with."""
+        known = [value for initial in self._initial for value in initial.declares]
+        new = [value for value in plugin.declares if value not in known]
+        if new:
+            told = getattr(new[0], "name", None) or repr(new[0])
+            raise PluginInvalid(
+                plugin.name,
+                f"declares {told}, which must be known before anything starts: give it to the kernel, or the harness,"
+                " from the beginning",
+            )
 
     async def unload(self, name: str) -> None:
         """Stop a plugin, after all that require it, and forget it. Those wait until the service returns.

@@ -26,7 +26,10 @@ class Plugin:
     enabled: bool = True
     """Whether it runs without being named in `[plugins] enable`."""
     declares: tuple[object, ...] = ()
-    """What others shall know of before it starts, and also when it never does; the kernel does not look into it."""
+    """What others shall know of before it starts, and also when it never does.
+
+    The kernel only sees to it that nothing of it comes late.
+    """
 
     @property
     def summary(self) -> str:
