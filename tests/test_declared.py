@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 from tests.agent.stage import MODEL, stage
 from tests.cli.conftest import Cli
+from tests.interop.dsh.samples import closed, file, user
 
 from everlog import CORE, RuleViolation, open_store
 from everlog.declared import vocabulary_for_looking, with_vocabulary
 from everlog.harness import Harness
-from everlog.kernel import Config, Context, Discovery, Plugin, Status, discover, plugin, survey
+from everlog.interop.importing import imported
+from everlog.kernel import Config, Context, Discovery, Plugin, PluginInvalid, Status, discover, plugin, survey
 from everlog.session import EventType, Vocabulary
+from everlog.session.views import View
 from everlog.store.seam import UnknownEvents
 
 MODULE = '''
@@ -199,3 +202,43 @@ async def test_what_a_program_hands_in_is_known_too_and_the_vocabulary_is_a_serv
 
 async def test_plugins_that_come_with_everlog_declare_nothing_so_that_looking_imports_none_of_them() -> None:
     assert [found.name for found in discover(Config()).plugins if found.declares] == []
+
+
+async def test_a_plugin_that_comes_later_may_declare_nothing_new(install: Callable[[], None]) -> None:
+    install()
+    late = declaring("late", EventType("late/page"))
+    async with Harness(Config(), "memory:") as harness:
+        before = [state.name for state in harness.kernel.states()]
+        with pytest.raises(PluginInvalid, match="declares late/page, which must be known before anything starts"):
+            await harness.kernel.load(late)
+        assert [state.name for state in harness.kernel.states()] == before
+        [diary] = [one for one in discover(Config()).plugins if one.name == "acme-diary"]
+        await harness.kernel.unload("acme-diary")
+        await harness.kernel.load(diary)
+        assert "acme-diary" in [state.name for state in harness.kernel.states()]
+    async with Harness(Config(), "memory:", [late]) as harness, await harness.store.create() as session:
+        session.append_json("late/page", {})
+
+
+def test_the_doctor_says_whose_declarations_are_refused(cli: Cli, package: Path) -> None:
+    (package / "acme_diary.py").write_text(MODULE.replace('EventType("acme/page"), ', "7, "), encoding="utf-8")
+    [found] = [
+        row for row in cli("doctor", "--json", env={"PYTHONPATH": str(package)}).json if "acme" in row["subject"]
+    ]
+    assert (found["subject"], found["state"]) == ("plugin acme-diary", "broken")
+    assert "what it declares is refused" in found["detail"]
+
+
+class Numbered(View):
+    """The data of a page."""
+
+    number: int
+
+
+def test_an_imported_log_is_read_with_what_is_declared() -> None:
+    words = CORE.with_types(EventType("acme/page", Numbered))
+    row = {"type": "acme/page", "data": {"number": 1}, "ignorable": True}
+    log = imported(file([*closed(user()), row]), vocabulary=words)
+    session = log.session()
+    assert [event.data.number for event in session.events if isinstance(event.data, Numbered)] == [1]
+    assert session.append(Numbered(number=2)).type == "acme/page"

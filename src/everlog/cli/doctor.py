@@ -13,9 +13,11 @@ from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import write_json
 from everlog.cli.plain import one_line
 from everlog.cli.settings import default_model, store_url
+from everlog.declared import with_vocabulary
 from everlog.errors import EverlogError
-from everlog.kernel import Config, ConfigError, Kernel, Status, discover
+from everlog.kernel import Config, ConfigError, Discovery, Kernel, Status, discover
 from everlog.llm.seam import Models, ProviderUnavailable
+from everlog.session import CORE, Vocabulary
 
 _MARKS = {"ok": ("✓", "green"), "missing": ("○", "yellow"), "broken": ("✗", "red")}
 _NEEDS_A_FILE = {"script", "rerun"}
@@ -63,8 +65,7 @@ async def _examine(store: str | None) -> list[Finding]:
         return [Finding("configuration", "broken", str(error), "mend the file, or take it away")]
     return [
         _configuration(config),
-        await _store(config, store),
-        *await _plugins_and_models(config),
+        *await _store_plugins_and_models(config, store),
         *_programs(),
         *_protections(config),
     ]
@@ -75,23 +76,29 @@ def _configuration(config: Config) -> Finding:
     return Finding("configuration", "ok", files or "no everlog.toml; the defaults hold")
 
 
-async def _store(config: Config, given: str | None) -> Finding:
+async def _store_plugins_and_models(config: Config, given: str | None) -> list[Finding]:
+    """Look at the store as sessions see it: with the types, rules and projections that plugins declare."""
+    try:
+        found, words = with_vocabulary(discover(config))
+    except ConfigError as error:
+        wrong = Finding("plugins", "broken", str(error), "mend [plugins] in the configuration")
+        return [await _store(config, given, CORE), wrong]
+    return [await _store(config, given, words), *await _plugins_and_models(config, found)]
+
+
+async def _store(config: Config, given: str | None, words: Vocabulary) -> Finding:
     from everlog.store import open_store
 
     url = store_url(given, config)
     try:
-        async with open_store(url) as store:
+        async with open_store(url, vocabulary=words) as store:
             some = await store.list(limit=1)
     except (EverlogError, OSError) as error:
         return Finding("store", "broken", f"{url}: {error}", "name another with --store URL, or mend this one")
     return Finding("store", "ok", f"{url}{'' if some else ' (no sessions yet)'}")
 
 
-async def _plugins_and_models(config: Config) -> list[Finding]:
-    try:
-        found = discover(config)
-    except ConfigError as error:
-        return [Finding("plugins", "broken", str(error), "mend [plugins] in the configuration")]
+async def _plugins_and_models(config: Config, found: Discovery) -> list[Finding]:
     async with Kernel(found.plugins, config, found.absent) as kernel:
         failed = [state for state in kernel.states() if state.status is Status.FAILED]
         active = sum(state.status is Status.ACTIVE for state in kernel.states())

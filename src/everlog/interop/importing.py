@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from everlog.interop import claude_code, codex, dsh, openhands
 from everlog.interop.chronicle import ForeignRecording
 from everlog.interop.documents import Document, Source
-from everlog.session import FormatUnsupported, Header, Recording, Session, read_header
+from everlog.session import CORE, FormatUnsupported, Header, Recording, Session, Vocabulary, read_header
 from everlog.session.jsonvalue import encode
 from everlog.session.live import Clock
 from everlog.session.reloading import reload
@@ -27,21 +27,26 @@ class Format:
     Attributes:
         title: the name of the program that writes it.
         is_log: tells by the first bytes of a file whether it has this form.
-        read: makes a recording of a file, of its bytes, or of a folder.
+        read: makes a recording of a file, of its bytes, or of a folder; by a vocabulary.
         goes_on: whether a log that breaks no rule is a session that can be gone on with.
     """
 
     title: str
     is_log: Callable[[bytes], bool]
-    read: Callable[[Source], Recording]
+    read: Callable[[Source, Vocabulary], Recording]
     goes_on: bool = False
+
+
+def _by_the_core(read: Callable[[Source], Recording]) -> Callable[[Source, Vocabulary], Recording]:
+    """Make of a reader that translates into events of the core alone one that takes any vocabulary."""
+    return lambda source, vocabulary: read(source)
 
 
 FORMATS: Mapping[str, Format] = {
     "dsh": Format("DeepSeek Harness", dsh.is_log, dsh.read, goes_on=True),
-    "claude-code": Format("Claude Code", claude_code.is_log, claude_code.read),
-    "codex": Format("Codex", codex.is_log, codex.read),
-    "openhands": Format("OpenHands", openhands.is_log, openhands.read),
+    "claude-code": Format("Claude Code", claude_code.is_log, _by_the_core(claude_code.read)),
+    "codex": Format("Codex", codex.is_log, _by_the_core(codex.read)),
+    "openhands": Format("OpenHands", openhands.is_log, _by_the_core(openhands.read)),
 }
 """The forms that can be imported, by name."""
 
@@ -81,8 +86,11 @@ class Imported:
         return self.recording.remarks if isinstance(self.recording, ForeignRecording) else {}
 
     def session(self, clock: Clock | None = None) -> Session:
-        """Give a session in memory that goes on from it. Raises RuleViolation when its log breaks a rule."""
-        return reload(self.header, self.recording.events, clock=clock)
+        """Give a session in memory that goes on from it, with the vocabulary that it was read by.
+
+        Raises RuleViolation when its log breaks a rule.
+        """
+        return reload(self.header, self.recording.events, self.recording.vocabulary, clock)
 
 
 async def import_into(store: Store, source: Source, format: str | None = None) -> Imported:
@@ -92,7 +100,7 @@ async def import_into(store: Store, source: Source, format: str | None = None) -
         SessionExists: the store has a session with its id.
         OSError, FormatUnsupported, SessionCorrupt: as `imported`.
     """
-    found = imported(source, format)
+    found = imported(source, format, store.vocabulary)
     if isinstance(found.recording, ForeignRecording):
         for data in found.recording.blobs.values():
             store.blobs.put(data)
@@ -109,8 +117,10 @@ def detect(source: Source) -> str | None:
     return next((name for name, form in FORMATS.items() if form.is_log(head)), None)
 
 
-def imported(source: Source, format: str | None = None) -> Imported:
+def imported(source: Source, format: str | None = None, vocabulary: Vocabulary = CORE) -> Imported:
     """Read a log of another program, from a file or its bytes, in a given form or in the one that it has.
+
+    `vocabulary` is what its events are typed and judged by: the core's, unless plugins brought more.
 
     Raises:
         OSError: the file cannot be read.
@@ -120,7 +130,7 @@ def imported(source: Source, format: str | None = None) -> Imported:
     name = format or detect(source)
     if name is None or name not in FORMATS:
         raise FormatUnsupported("the file", name or "unknown", ", ".join(FORMATS))
-    recording = FORMATS[name].read(source)
+    recording = FORMATS[name].read(source, vocabulary)
     return Imported(name, _header(recording, FORMATS[name].goes_on), recording)
 
 

@@ -99,6 +99,11 @@ class Store:
         await self._attach(session, lease, set(), 0)
         return session
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Give what sessions are opened with, unless something else is said."""
+        return self._vocabulary
+
     async def add(self, header: Header, events: Iterable[Event]) -> None:
         """Keep a whole log that was made elsewhere, as it is; it can be opened afterwards, and is held by nobody.
 

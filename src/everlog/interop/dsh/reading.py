@@ -17,15 +17,17 @@ from everlog.interop.dsh.recording import DshRecording
 from everlog.interop.dsh.rows import Row, type_of
 from everlog.interop.dsh.translation import Attempts, data_here, op_here, type_here, with_records
 from everlog.session.event import Event, read_event
-from everlog.session.vocabulary import CORE
+from everlog.session.vocabulary import CORE, Vocabulary
 
 
-def read(path_or_bytes: str | PathLike[str] | bytes | bytearray | memoryview) -> DshRecording:
+def read(
+    path_or_bytes: str | PathLike[str] | bytes | bytearray | memoryview, vocabulary: Vocabulary = CORE
+) -> DshRecording:
     """Read a session of DeepSeek Harness, version 0, 2, 3 or 4, plain or as Zstandard frames.
 
     Each event keeps its seq; a packed row becomes one chunk event per delta. A torn tail is left out, and
     `committed_bytes` says where it begins. Events that break a rule of ours are taken all the same; the
-    recording's `violations` lists them.
+    recording's `violations` lists them. `vocabulary` is what events are typed and judged by.
 
     Raises:
         OSError: the file cannot be read.
@@ -46,7 +48,8 @@ def read(path_or_bytes: str | PathLike[str] | bytes | bytearray | memoryview) ->
     except ValueError as error:
         raise LogDamaged(prefix.header["id"], None, str(error)) from None
     committed = file.file_bytes(prefix.length)
-    return DshRecording(header, _events(rows, header.id, version), version, committed, len(data) - committed)
+    events = _events(rows, header.id, version, vocabulary)
+    return DshRecording(header, events, version, committed, len(data) - committed, vocabulary)
 
 
 def is_compressed(head: bytes) -> bool:
@@ -69,13 +72,13 @@ def _marked(rows: Iterable[Row]) -> list[int]:
     return [row["seq"] for row in rows if row.get("ignorable") is True]
 
 
-def _events(rows: Iterable[Row], session: str, version: int) -> Iterator[Event]:
+def _events(rows: Iterable[Row], session: str, version: int, vocabulary: Vocabulary) -> Iterator[Event]:
     attempts, ends = Attempts(), replace_ends(version)
     for row in rows:
         if version >= 2 and type_of(row) in ("assistant/message", "assistant/attempt"):
             row = {**row, "data": with_records(row["data"])}
         try:
-            yield read_event(encode_parsed(_event(row, attempts, ends)))
+            yield read_event(encode_parsed(_event(row, attempts, ends)), vocabulary)
         except ValueError as error:
             raise LogDamaged(session, row["seq"], str(error)) from None
 

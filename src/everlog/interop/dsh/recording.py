@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from everlog.session.event import Event
 from everlog.session.header import Header
 from everlog.session.recording import Recording
+from everlog.session.vocabulary import CORE, Vocabulary
 
 
 class DshRecording(Recording):
@@ -19,9 +20,15 @@ class DshRecording(Recording):
     """
 
     def __init__(
-        self, header: Header, events: Iterable[Event], version: int, committed_bytes: int, torn_bytes: int
+        self,
+        header: Header,
+        events: Iterable[Event],
+        version: int,
+        committed_bytes: int,
+        torn_bytes: int,
+        vocabulary: Vocabulary = CORE,
     ) -> None:
-        super().__init__(header, events)
+        super().__init__(header, events, vocabulary)
         self.version = version
         self.committed_bytes = committed_bytes
         self.torn_bytes = torn_bytes
