@@ -71,6 +71,8 @@ NOTES = ("todo_write", {"todos": []})
 VISITS = ("visit", {"url": "https://example.org/"})
 READS_OUTSIDE = ("read", {"file_path": "../outside.txt"})
 READS_THROUGH_A_LINK = ("read", {"file_path": "link.txt"})
+SEARCHES_BY_A_BLOBS_NAME = ("grep", {"pattern": "secret", "path": "blob:/../.."})
+WRITES_BY_A_BLOBS_NAME = ("write", {"file_path": "blob:x/../../new.txt", "content": "b"})
 SEARCHES_THROUGH_A_LINK = ("grep", {"pattern": "secret", "path": "up"})
 EDITS_THROUGH_A_LINK = ("edit", {"file_path": "up/outside.txt", "old_string": "secret", "new_string": "b"})
 EDITS_GIT = ("edit", {"file_path": ".git/config", "old_string": "[core]", "new_string": "[x]"})
@@ -88,6 +90,8 @@ EDITS_GIT = ("edit", {"file_path": ".git/config", "old_string": "[core]", "new_s
         (READS_OUTSIDE, {"read-only": "ask", "ask": "ask", "edit": "ask", "full": "ask"}),
         (READS_THROUGH_A_LINK, {"read-only": "ask", "ask": "ask", "edit": "ask", "full": "ask"}),
         (SEARCHES_THROUGH_A_LINK, {"read-only": "ask", "ask": "ask", "edit": "ask", "full": "ask"}),
+        (SEARCHES_BY_A_BLOBS_NAME, {"read-only": "ask", "ask": "ask", "edit": "ask", "full": "ask"}),
+        (WRITES_BY_A_BLOBS_NAME, {"read-only": "refuse", "ask": "ask", "edit": "ask", "full": "ask"}),
         (EDITS_THROUGH_A_LINK, {"read-only": "refuse", "ask": "ask", "edit": "ask", "full": "ask"}),
         (EDITS_GIT, {"read-only": "refuse", "ask": "ask", "edit": "ask", "full": "run"}),
     ],
@@ -104,6 +108,15 @@ async def test_each_mode(
     assert len(person.questions) == (expected == "ask")
     assert (code(result) == "PERMISSION_DENIED") == (expected == "refuse")
     assert result.error is None or expected == "refuse"
+
+
+@pytest.mark.parametrize(("rule", "asked"), [("edit", 1), ("edit(*)", 1), ("edit(.git/*)", 0)])
+async def test_only_a_rule_that_names_git_permits_changes_there(workspace: Path, rule: str, asked: int) -> None:
+    person = Person(ONCE)
+    shop = guarded(workspace, f"[permissions]\nallow = ['{rule}', 'read']", person)
+    await shop.one("read", file_path=".git/config")
+    await shop.one(EDITS_GIT[0], **EDITS_GIT[1])
+    assert len(person.questions) == asked
 
 
 async def test_without_anybody_to_ask_the_answer_is_no_and_the_model_is_told(workspace: Path) -> None:

@@ -11,7 +11,7 @@ from everlog.tools.hooks import Allow, Ask, Decision, Deny, ToolUse
 from everlog.tools.permissions.modes import Mode, by_mode
 from everlog.tools.permissions.rules import Rule, RuleInvalid
 from everlog.tools.permissions.settings import RuleSet
-from everlog.tools.permissions.workspace import places_of
+from everlog.tools.permissions.workspace import Place, places_of
 
 _log = logging.getLogger("everlog.tools")
 
@@ -45,7 +45,7 @@ class Permissions:
             return Ask(f"the rule {rule} asks for consent")
         # Where rules match a command or an address, they say nothing of a path beside it that leads out.
         unspoken = use.tool.subject is not None and not all(place.inside for place in places)
-        if not unspoken and self._permitted(use, subjects):
+        if not unspoken and self._permitted(use, subjects, _guarded(use, places)):
             return Allow()
         return by_mode(use, places, self.mode(use.context.scope))
 
@@ -53,9 +53,19 @@ class Permissions:
         """Add a rule that permits, for as long as this service lives. Raises RuleInvalid."""
         self._kept.append(Rule.parse(text))
 
-    def _permitted(self, use: ToolUse, subjects: list[str]) -> bool:
+    def _permitted(self, use: ToolUse, subjects: list[str], guarded: frozenset[str]) -> bool:
         rules = [*self._rules.allow, *self._kept, *learned(use.context.session)]
-        return all(any(_permits(rule, use, subject) for rule in rules) for subject in subjects)
+        return all(
+            any(_permits(rule, use, subject) for rule in rules if subject not in guarded or ".git" in rule.pattern)
+            for subject in subjects
+        )
+
+
+def _guarded(use: ToolUse, places: list[Place]) -> frozenset[str]:
+    """Give the paths that only a rule which names `.git` permits: what is written there can make Git run commands."""
+    if use.tool.effects == "read-only":
+        return frozenset()
+    return frozenset(place.subject for place in places if place.guarded)
 
 
 def _catching(rules: tuple[Rule, ...], use: ToolUse, subjects: Iterable[str]) -> Rule | None:

@@ -47,8 +47,9 @@ def _argument(use: ToolUse, name: str) -> object:
 
 
 def _texts(value: object) -> list[str]:
+    """Give the paths of an argument; the name of a blob is looked at as any path, since most tools take it for one."""
     if isinstance(value, str):
-        return [] if value.startswith("blob:") else [value]
+        return [value]
     return [text for item in value for text in _texts(item)] if isinstance(value, list | tuple) else []
 
 
@@ -60,4 +61,9 @@ def _place(use: ToolUse, text: str) -> Place:
         return Place(text, False, text, False)
     inside = path == root or Path(path).is_relative_to(root)
     subject = os.path.relpath(path, root) if inside else path
-    return Place(path, inside, subject.replace(os.sep, "/"), ".git" in Path(path).parts)
+    return Place(path, inside, subject.replace(os.sep, "/"), _in_git(path))
+
+
+def _in_git(path: str) -> bool:
+    """Tell whether a path lies in a `.git` folder, however a file system that knows no case may spell it."""
+    return any(part.casefold() == ".git" for part in Path(path).parts)
