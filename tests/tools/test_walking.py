@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everlog.tools import searching
+from everlog.tools.patterns import PatternList
 from everlog.tools.searching import Search, search
-from everlog.tools.walking import files_below
+from everlog.tools.walking import LeftOut, files_below
 
 NAMES = st.sampled_from(["a", "b", "build", "x.log", "keep.log", "a b", "#c", "ä"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
@@ -110,3 +112,41 @@ async def test_a_glob_brings_back_nothing_that_is_ignored(
     monkeypatch.setattr(searching, "ripgrep", lambda: program)
     found = await search(Search("x", str(tmp_path), glob, 1_000, 500))
     assert [match.path for match in found] == ["kept/a"]
+
+
+def test_a_rule_that_could_be_tried_in_countless_ways_takes_no_time(tmp_path: Path) -> None:
+    plant(tmp_path, {"a" * 200}, {"": "*a" * 16 + "*b\n" + "a/**/" * 12 + "b\n"})
+    (tmp_path.joinpath(*["a"] * 300)).mkdir(parents=True)
+    (tmp_path.joinpath(*["a"] * 300, "c")).write_text("x\n")
+    assert len(list(files_below(tmp_path))) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="paths this long")
+def test_folders_deeper_than_the_interpreters_stack_are_walked(tmp_path: Path) -> None:
+    folders = [tmp_path]
+    for _ in range(1_500):
+        folders.append(folders[-1] / "d")
+        folders[-1].mkdir()
+    try:
+        (folders[-1] / "x.log").write_text("x\n")
+        assert list(files_below(tmp_path)) == ["d/" * 1_500 + "x.log"]
+        assert not LeftOut(tmp_path)("d/" * 1_500 + "x.log")
+    finally:
+        (folders[-1] / "x.log").unlink()
+        for folder in reversed(folders[1:]):  # what clears up after tests may not go as deep
+            folder.rmdir()
+
+
+def test_a_negated_class_fits_no_slash() -> None:
+    assert not PatternList(["a[!b]c/"]).verdict("a/c", True)
+
+
+async def test_searching_without_ripgrep_imports_nothing_from_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "ripgrep", lambda: None)
+    (tmp_path / "everlog").mkdir()
+    (tmp_path / "everlog" / "__init__.py").write_text("open('pwned', 'w')\n")
+    (tmp_path / "re.py").write_text("open('pwned', 'w')\n")
+    await search(Search("pwned", str(tmp_path), None, 10, 100))
+    assert not (tmp_path / "pwned").exists()

@@ -9,8 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathspec import GitIgnoreSpec
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
+_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _MARK = "ps_d"
 """The group by which `pathspec` marks where a pattern matched a folder of the path, and not its end."""
+
+MAX_ALTERNATIVES = 1_000
+"""How many patterns one with braces may stand for: each pair of braces multiplies them."""
 
 
 class PatternList:
@@ -36,7 +40,32 @@ def _compiled(line: str) -> Iterator[tuple[re.Pattern[str], bool]]:
         return
     for pattern in found:
         if pattern.include is not None and pattern.regex is not None:
-            yield pattern.regex, pattern.include
+            yield re.compile(_bounded(pattern.regex.pattern)), pattern.include
+
+
+def _bounded(regex: str) -> str:
+    """Give an expression of `pathspec`'s that means the same and never tries again what cannot help.
+
+    Each `*` but the last of a name, and each `**` but the last, takes the first place where what follows it fits: the
+    next one can take everything else. Without that a repository's `*a*a*a*a*a*b` holds the process for years. A class
+    like `[!a]` fits no slash.
+    """
+    regex = _CLASS.sub(lambda found: re.sub(r"^\[\^(?!/\])", "[^/", found[0]), regex)
+    first, *rest = re.split(r"\(\?:/\.\+\)\?", regex)
+    if not rest:
+        return _bounded_names(regex)
+    inner = [_bounded_names(piece) for piece in rest[:-1]]
+    head = _bounded_names(first).replace("(?:.+/)?", "(?:.+?/)??", 1)
+    return "".join([f"(?>{head}(?=/))", *(f"(?>(?:/.+?)??{piece}(?=/))" for piece in inner)]) + (
+        "(?:/.+)?" + _bounded_names(rest[-1])
+    )
+
+
+def _bounded_names(regex: str) -> str:
+    first, *rest = regex.split("[^/]*")
+    if not rest:
+        return regex
+    return "".join([first, *(f"(?>[^/]*?{piece})" for piece in rest[:-1] if piece), "[^/]*", rest[-1]])
 
 
 def _is_exact(regex: re.Pattern[str], path: str, is_folder: bool) -> bool:
@@ -60,6 +89,7 @@ class Globs:
     """
 
     def __init__(self, globs: Sequence[str]) -> None:
+        """Raises ValueError for a glob that stands for too many patterns."""
         self._only_excludes = all(glob.startswith("!") for glob in globs)
         self._patterns = PatternList(_as_bytes(one) for glob in globs for one in _alternatives(glob.removeprefix("./")))
 
@@ -73,11 +103,18 @@ class Globs:
         return found if found is not None else self._only_excludes
 
 
-def _alternatives(pattern: str) -> Iterator[str]:
-    """Give the patterns that one with braces stands for; innermost braces first."""
+def _alternatives(pattern: str) -> list[str]:
+    """Give the patterns that one with braces stands for; innermost braces first. Raises ValueError for too many."""
+    found = [pattern]
+    while any(map(_BRACES.search, found)):
+        found = [option for one in found for option in _options(one)]
+        if len(found) > MAX_ALTERNATIVES:
+            raise ValueError(f"the braces stand for more than {MAX_ALTERNATIVES:,} patterns")
+    return found
+
+
+def _options(pattern: str) -> list[str]:
     braces = _BRACES.search(pattern)
     if braces is None:
-        yield pattern
-        return
-    for option in braces[1].split(","):
-        yield from _alternatives(pattern[: braces.start()] + option + pattern[braces.end() :])
+        return [pattern]
+    return [pattern[: braces.start()] + option + pattern[braces.end() :] for option in braces[1].split(",")]

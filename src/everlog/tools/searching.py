@@ -93,7 +93,17 @@ def _below(wanted: Search) -> str:
 
 def _scan(wanted: Search) -> list[str]:
     glob = [wanted.glob] if wanted.glob else []
-    return [sys.executable, "-m", "everlog.tools.scanning", str(wanted.max_line), wanted.pattern, _below(wanted), *glob]
+    # -P: the folder that is searched is the current one, and none of its modules may be imported.
+    return [
+        sys.executable,
+        "-P",
+        "-m",
+        "everlog.tools.scanning",
+        str(wanted.max_line),
+        wanted.pattern,
+        _below(wanted),
+        *glob,
+    ]
 
 
 async def _matches(lines: asyncio.StreamReader, wanted: Search) -> AsyncIterator[Match]:

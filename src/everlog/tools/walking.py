@@ -29,28 +29,34 @@ def files_below(root: Path, stop: threading.Event | None = None) -> Iterator[str
     `.git/info/exclude` leaves out, and everything that is neither a folder nor a regular file. Raises ToolFailure
     when `stop` is set.
     """
-    yield from _walk(str(root), str(root), _above(root), stop)
-
-
-def _walk(folder: str, root: str, ignores: list[_Ignore], stop: threading.Event | None) -> Iterator[str]:
-    if stop is not None and stop.is_set():
-        raise ToolFailure("The search was stopped.", code="TOOL_CANCELLED")
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        return
-    ignores = ignores + _rules_in(folder)
-    for entry in entries:
+    waiting = [_level(str(root), _above(root))]
+    while waiting:
+        ignores, entries = waiting[-1]
+        entry = next(entries, None)
+        if entry is None:
+            waiting.pop()
+            continue
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
             if entry.name == ".git" or _ignored(entry.path, is_folder, ignores):
                 continue
             if is_folder:
-                yield from _walk(entry.path, root, ignores, stop)
+                if stop is not None and stop.is_set():
+                    raise ToolFailure("The search was stopped.", code="TOOL_CANCELLED")
+                waiting.append(_level(entry.path, ignores))
             elif entry.is_file(follow_symlinks=False):
                 yield os.path.relpath(entry.path, root).replace(os.sep, "/")
         except OSError:
             continue
+
+
+def _level(folder: str, above: list[_Ignore]) -> tuple[list[_Ignore], Iterator[os.DirEntry[str]]]:
+    """Give the rules that hold in a folder, and what stands in it; levels are kept in a list, as they go very deep."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        entries = []
+    return above + _rules_in(folder), iter(entries)
 
 
 class LeftOut:
@@ -67,11 +73,16 @@ class LeftOut:
 
     def _rules_for(self, folder: str) -> list[_Ignore] | None:
         """Give the rules that hold in a folder; None when it is left out itself."""
-        if folder not in self._rules:
-            above, path = self._rules_for(os.path.dirname(folder)), os.path.join(self._root, folder)
-            left_out = above is None or _ignored(path, True, above)
-            self._rules[folder] = None if left_out or above is None else above + _rules_in(path)
-        return self._rules[folder]
+        unknown: list[str] = []
+        while folder not in self._rules:
+            unknown.append(folder)
+            folder = os.path.dirname(folder)
+        rules = self._rules[folder]
+        for below in reversed(unknown):
+            path = os.path.join(self._root, below)
+            left_out = rules is None or _ignored(path, True, rules)
+            rules = self._rules[below] = None if left_out or rules is None else rules + _rules_in(path)
+        return rules
 
 
 def _ignored(path: str, is_folder: bool, ignores: list[_Ignore]) -> bool:

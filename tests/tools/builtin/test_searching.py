@@ -146,7 +146,7 @@ async def test_glob_agrees_with_git_on_what_is_ignored(shop: Workshop, tree: Pat
 
 
 async def test_glob_refuses_to_leave_its_folder_and_says_when_nothing_matches(shop: Workshop, tree: Path) -> None:
-    for pattern in ("../*", "/etc/*", "a/../../*", "~/*"):
+    for pattern in ("../*", "/etc/*", "a/../../*", "~/*", "{a,b}" * 40):
         assert code(await shop.one("glob", pattern=pattern)) == "PATTERN_INVALID"
     assert text(await shop.one("glob", pattern="*.zig")) == "No files match."
     assert text(await shop.one("glob", pattern="*.py", path="src")) == "src/b.py"

@@ -26,7 +26,10 @@ def glob(context: ToolContext, pattern: str, path: str = ".") -> ToolOutput:
     root = resolve(context, path)
     if not root.is_dir():
         raise ToolFailure(f"There is no folder {quoted(str(root))}.", code="FILE_NOT_FOUND")
-    wanted = Globs([pattern])
+    try:
+        wanted = Globs([pattern])
+    except ValueError as error:
+        raise ToolFailure(f"The pattern cannot be used: {error}.", code="PATTERN_INVALID") from None
     found: list[str] = []
     total = 0
     for relative in files_below(root, context.cancelled):
