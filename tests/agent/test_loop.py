@@ -3,12 +3,14 @@
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from tests.agent.stage import MODEL, call, endings, payloads, said, stage, told, types, until
 
+from everlog.agent.limits import Limits, limits_from
 from everlog.agent.seam import (
     DISPATCH,
     PRE_STEP,
@@ -19,7 +21,7 @@ from everlog.agent.seam import (
     Reject,
     Stopping,
 )
-from everlog.kernel import Context, Plugin, plugin
+from everlog.kernel import Config, Context, Plugin, plugin
 from everlog.llm.seam import RETRY, FailedAttempt, Retry
 from everlog.session import Message
 from everlog.session.messages import user_message
@@ -224,6 +226,14 @@ async def test_a_budget_ends_the_turn_and_says_so(limits: str, which: str, value
         agent = await told(harness, "go")
         [end] = payloads(agent.session, "turn/end")
         assert (end.reason.kind, end.reason.which, end.reason.limit) == ("limit", which, value)
+
+
+def test_a_project_makes_only_less_of_what_the_user_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *args, **kwargs: tmp_path / "user")
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "everlog.toml").write_text("[plugin.limits]\ncost = 4\nsteps = 100\ntokens = 0\n")
+    (tmp_path / "everlog.toml").write_text("[plugin.limits]\ncost = 0\nsteps = 7\ntokens = 9\nrepeated_call = 20\n")
+    assert limits_from(Config.load(tmp_path, {}), "limits") == Limits(cost=4, steps=7, tokens=9, repeated_call=20)
 
 
 async def test_a_turn_whose_time_is_over_ends_at_once_and_the_queue_goes_on() -> None:

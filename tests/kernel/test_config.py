@@ -1,5 +1,6 @@
 """The configuration: files laid over one another, typed sections, and complaints that name file and line."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -112,6 +113,30 @@ class TestComplaints:
         path = project / "everlog.toml"
         path.write_bytes(b"a = 1\nb = '\xff'\n")
         with pytest.raises(ConfigError, match=r"everlog.toml:2: is not UTF-8"):
+            Config.load(project, {})
+
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("a = " + "[" * 5_000 + "]" * 5_000, "is nested too deeply"),
+            ("a = " + "1" * 5_000, "cannot be read"),
+            ("#" * 1_000_001, "too many for a configuration"),
+        ],
+        ids=["deep", "long number", "large"],
+    )
+    def test_what_no_configuration_holds_is_told(self, user: Path, project: Path, text: str, complaint: str) -> None:
+        write(project, text)
+        with pytest.raises(ConfigError, match=complaint):
+            Config.load(project, {})
+
+    @pytest.mark.skipif(os.name != "posix", reason="pipes and devices in the file system")
+    def test_a_projects_file_that_is_none_is_not_waited_for(self, user: Path, project: Path) -> None:
+        os.mkfifo(project / "everlog.toml")
+        with pytest.raises(ConfigError, match="is not a file"):
+            Config.load(project, {})
+        (project / "everlog.toml").unlink()
+        (project / "everlog.toml").symlink_to("/dev/zero")
+        with pytest.raises(ConfigError, match="is not a file"):
             Config.load(project, {})
 
     def test_a_folder_in_the_files_place_is_told(self, user: Path, project: Path) -> None:

@@ -103,6 +103,20 @@ async def test_a_project_cannot_name_code_to_run(
     assert "in your own configuration only" in state.reason
 
 
+async def test_a_project_takes_no_plugin_away(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(ALL)
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *a, **k: tmp_path / "user")
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "everlog.toml").write_text("[plugins]\nenable = ['kettle', 'pantry:hidden']\n")
+    (tmp_path / "everlog.toml").write_text("[plugins]\nenable = []\ndisable = ['well', 'hidden']\n")
+    states = by_name(await survey(Config.load(tmp_path, {})))
+    assert {name: state.status for name, state in states.items()} == dict.fromkeys(
+        ["well", "guest", "kettle", "hidden"], Status.ACTIVE
+    )
+
+
 @pytest.mark.parametrize("enable", ["", "enable = ['well']\n"])
 async def test_disable_wins_and_does_not_import(install: Install, enable: str) -> None:
     install("well = no_such_module:well\n")

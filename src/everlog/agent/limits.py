@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from itertools import islice, takewhile
 
 import msgspec
+from msgspec.structs import replace
 
 from everlog.agent.seam import BUDGET, PRE_STEP, Agent, Enter, Limit, Progress, Proposal, Reject
-from everlog.kernel import Context, plugin
+from everlog.kernel import Config, Context, plugin
 from everlog.llm.seam import Models
 from everlog.session.messages import ModelSource
 from everlog.session.payloads import AssistantMessage, Usage
@@ -75,6 +76,17 @@ def _asked(answer: AssistantMessage) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in answer.message.calls]
 
 
+def limits_from(config: Config, name: str) -> Limits:
+    """Read the table: of what the user's own files limit, a project's file makes only less. Raises ConfigError."""
+    limits = config.section(Limits, "plugin", name)
+    own = config.own.section(Limits, "plugin", name)
+    said = {
+        field: getattr(own, field) for field in Limits.__struct_fields__ if config.own.origin("plugin", name, field)
+    }
+    kept = {field: min(limit, getattr(limits, field) or limit) for field, limit in said.items() if limit}
+    return replace(limits, **kept)
+
+
 class TimeLimit:
     """Ends a turn in the middle of whatever it does, when its time is over."""
 
@@ -125,7 +137,7 @@ def _models_of(progress: Progress) -> dict[int, str]:
 @plugin(requires=(Models,))
 async def limits(ctx: Context) -> AsyncIterator[None]:
     """Ends turns that take too many steps, tokens, seconds or too much money, or that repeat themselves."""
-    settings = ctx.settings(Limits)
+    settings = limits_from(ctx.config, ctx.name)
     ctx.on(BUDGET, settings.met)
     if settings.cost:
         ctx.on(BUDGET, CostLimit(settings.cost, ctx[Models]).met)

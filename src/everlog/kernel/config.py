@@ -47,7 +47,7 @@ class Config:
         own = user_config_file()
         files = [TomlFile.read(own)] if own.exists() else []
         brought = project / FILE_NAME if project else None
-        return cls(*files, project=TomlFile.read(brought) if brought and brought.exists() else None)
+        return cls(*files, project=TomlFile.read_brought(brought) if brought and brought.exists() else None)
 
     @classmethod
     def parse(cls, text: str) -> "Config":

@@ -56,14 +56,23 @@ class _Candidate:
 
 def discover(config: Config) -> Discovery:
     """Find all plugins. One that cannot be imported hides no other. Raises ConfigError for a wrong table."""
-    table = config.section(PluginsTable, "plugins")
+    table = _table(config)
     return _found(_candidates(table, _trusted(config)), table)
 
 
 def discover_added(config: Config) -> Discovery:
     """Find the plugins that do not come with Everlog, as `discover` does, and import no others. Raises ConfigError."""
-    table = config.section(PluginsTable, "plugins")
+    table = _table(config)
     return _found((one for one in _candidates(table, _trusted(config)) if not one.own), table)
+
+
+def _table(config: Config) -> PluginsTable:
+    """Give what counts: all that the user says, and what a project's file enables.
+
+    Among the plugins are those that guard the user, so a project's file takes none away.
+    """
+    own, brought = (part.section(PluginsTable, "plugins") for part in (config.own, config.brought))
+    return PluginsTable(tuple(dict.fromkeys(own.enable + brought.enable)), own.disable)
 
 
 def _trusted(config: Config) -> Collection[str]:
