@@ -1,4 +1,4 @@
-"""Tools of MCP servers are ordinary tools of agents, whatever the servers do."""
+"""Tools of MCP servers are ordinary tools of agents."""
 
 from __future__ import annotations
 
@@ -6,131 +6,170 @@ import asyncio
 import os
 import socket
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.agent.stage import BARE, MODEL, call, payloads, until
-from tests.peers import node
+from tests.agent.stage import BARE, MODEL, call, payloads
+from tests.mcp.servers import BARE_PEER, PEER, connection, reasons, results, stage, text, told, toml, worked
 
 from everlog import Harness
-from everlog.kernel import Config
-from everlog.llm.script import Answer, scripted
+from everlog.kernel import Config, ConfigError
+from everlog.llm.script import scripted
 from everlog.mcp.plugin import McpServers
+from everlog.mcp.settings import servers
 
 pytest.importorskip("mcp", reason="the optional package mcp is not installed")
-PEER = [sys.executable, str(Path(__file__).parents[1] / "peers" / "mcp_server.py")]
 
-
-def toml(command: Sequence[str], more: str = "", name: str = "peer") -> str:
-    words = ", ".join(f"'{word}'" for word in command)
-    return f"[mcp.servers.{name}]\ncommand = [{words}]\n{more}\n"
-
-
-@asynccontextmanager
-async def stage(answers: Sequence[Answer], table: str, config: str = BARE) -> AsyncIterator[Harness]:
-    async with Harness(Config.parse(config + table), "memory:", [scripted({"it": answers})]) as harness:
-        yield harness
-
-
-async def results(harness: Harness) -> list[Any]:
-    async with await harness.agents.create(MODEL) as agent:
-        agent.followup("go")
-        await agent.when_idle()
-        return payloads(agent.session, "tool/result")
-
-
-def text(result: Any) -> str:
-    return "".join(block.text for block in result.message.result.content)
+ASKING = BARE.replace('mode = "full"', 'mode = "ask"')
+READ_ONLY = BARE.replace('mode = "full"', 'mode = "read-only"')
 
 
 async def test_a_tool_of_a_server_is_called_like_any_other() -> None:
     asks = [call("mcp__peer__add", a=2, b=3), call("mcp__peer__fail"), call("mcp__peer__picture"), "Done."]
-    async with stage(asks, toml(PEER)) as harness:
-        added, failed, pictured = await results(harness)
-        assert (text(added), added.error, added.meta) == ("5", None, {"structured": {"result": 5}})
-        assert failed.error.code == "MCP_TOOL_ERROR"
-        assert pictured.message.result.content[0].media_type == "image/png"
+    added, failed, pictured = await results(asks, toml(PEER))
+    assert (text(added), added.error, added.meta) == ("5", None, {"structured": {"result": 5}})
+    assert failed.error.code == "MCP_TOOL_ERROR"
+    assert pictured.message.result.content[0].media_type == "image/png"
 
 
-async def test_a_call_is_asked_about_unless_the_user_says_that_it_changes_nothing() -> None:
-    config = BARE.replace('mode = "full"', 'mode = "ask"')
-    asks = [call("mcp__peer__add", a=2, b=3), "Done."]
-    async with stage(asks, toml(PEER), config) as harness:
-        [refused] = await results(harness)
-        assert refused.error.code == "PERMISSION_DENIED"
-    async with stage(asks, toml(PEER, "read_only = ['add']"), config) as harness:
-        [permitted] = await results(harness)
-        assert permitted.error is None
+async def test_what_was_sent_is_derived_again_from_the_log_with_a_servers_tools_in_it() -> None:
+    async with worked([call("mcp__peer__contents"), "Done."], toml(BARE_PEER)) as (_, agent):
+        [header] = payloads(agent.session, "request/header")
+        names = [tool["name"] for tool in header.header.tools]
+        assert "mcp__peer__add" in names
+        assert names == sorted(names)
 
 
-async def test_a_server_gets_no_keys_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("", True),
+        ("read_only = ['reads']", False),
+        ("trust_annotations = true", False),
+    ],
+)
+async def test_a_call_is_asked_about_unless_the_user_vouches_that_it_changes_nothing(words: str, asked: bool) -> None:
+    [result] = await results([call("mcp__peer__reads"), "Done."], toml(BARE_PEER, words), ASKING)
+    assert (result.error is not None and result.error.code == "PERMISSION_DENIED") is asked
+
+
+async def test_a_server_that_is_trusted_is_still_asked_about_where_it_reaches_out_or_changes_things() -> None:
+    asks = [call("mcp__peer__looks_up"), call("mcp__peer__add", a=1, b=1), "Done."]
+    found = await results(asks, toml(BARE_PEER, "trust_annotations = true"), ASKING)
+    assert [result.error.code for result in found] == ["PERMISSION_DENIED"] * 2
+
+
+async def test_the_read_only_mode_takes_no_servers_word_for_it() -> None:
+    [result] = await results([call("mcp__peer__reads"), "Done."], toml(BARE_PEER), READ_ONLY)
+    assert result.error.code == "PERMISSION_DENIED"
+
+
+async def test_a_rule_permits_the_tools_of_a_server() -> None:
+    config = ASKING + 'allow = ["mcp__peer__*"]\n'
+    [result] = await results([call("mcp__peer__add", a=1, b=1), "Done."], toml(BARE_PEER), config)
+    assert result.error is None
+
+
+async def test_a_server_gets_no_keys_of_the_environment_but_those_that_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-of-one")
+    monkeypatch.setenv("WEATHER_TOKEN", "secret-of-another")
     asks = [call("mcp__peer__environment"), "Done."]
-    async with stage(asks, toml(PEER, "env = {MINE = 'x'}")) as harness:
-        [told] = await results(harness)
-        assert "MINE" in text(told).split()
-        assert "OPENAI_API_KEY" not in text(told)
+    [result] = await results(asks, toml(BARE_PEER, "env = {MINE = 'x'}\npass_env = ['WEATHER_TOKEN', 'NOT_THERE']"))
+    names = text(result).split()
+    assert {"MINE", "WEATHER_TOKEN", "PATH"} <= set(names)
+    assert {"OPENAI_API_KEY", "NOT_THERE"}.isdisjoint(names)
 
 
-async def test_a_server_that_dies_fails_the_call_and_is_started_again() -> None:
-    async with stage([call("mcp__peer__die"), "Gone."], toml(PEER, "ping = 1")) as harness:
-        [died] = await results(harness)
-        assert died.error.code == "MCP_SERVER_GONE"
-        connection = harness.kernel[McpServers]["peer"]
-        await until(lambda: connection.is_up)
-        again = await connection.call("add", {"a": 1, "b": 1})
-        assert again.content[0].text == "2"
+async def test_only_the_tools_that_are_wanted_are_offered() -> None:
+    async with stage([], toml(BARE_PEER, "tools = ['add', 'nothing-of-the-name']")) as harness:
+        assert harness.kernel[McpServers]["peer"].tools == ["mcp__peer__add"]
 
 
-async def test_a_call_that_hangs_ends_with_its_time_and_the_server_goes_on() -> None:
-    asks = [call("mcp__peer__hang"), call("mcp__peer__add", a=1, b=1), "Done."]
-    async with stage(asks, toml(PEER, "timeout = 2")) as harness:
-        hung, added = await results(harness)
-        assert hung.error.code == "TOOL_TIMEOUT"
-        assert text(added) == "2"
+async def test_a_list_comes_in_pages() -> None:
+    async with stage([], toml(BARE_PEER)) as harness:
+        assert {"mcp__peer__add", "mcp__peer__drop"} <= set(harness.kernel[McpServers]["peer"].tools)
 
 
-async def test_a_changed_list_is_offered_and_the_model_told() -> None:
-    asks = [call("mcp__peer__grow"), call("mcp__peer__add", a=1, b=1), call("mcp__peer__extra"), "Done."]
-    async with stage(asks, toml(PEER)) as harness, await harness.agents.create(MODEL) as agent:
+async def test_a_tool_that_comes_in_the_middle_of_a_turn_is_offered_at_the_next_step_and_the_model_told() -> None:
+    asks = [call("mcp__peer__grow"), call("mcp__peer__extra"), "Done."]
+    async with worked(asks, toml(BARE_PEER)) as (_, agent):
+        assert [result.error for result in payloads(agent.session, "tool/result")] == [None, None]
+        assert told(agent.session) == ["These tools are available from now on: mcp__peer__extra."]
+        assert reasons(agent.session) == ["initial", "change"]
+
+
+async def test_a_tool_that_goes_is_withdrawn_at_the_next_step_and_the_model_told() -> None:
+    asks = [call("mcp__peer__drop"), call("mcp__peer__add", a=1, b=1), "Done."]
+    async with worked(asks, toml(BARE_PEER)) as (_, agent):
+        dropped, gone = payloads(agent.session, "tool/result")
+        assert (dropped.error, gone.error.code) == (None, "UNKNOWN_TOOL")
+        assert "no longer available: mcp__peer__add" in told(agent.session)[0]
+        assert reasons(agent.session) == ["initial", "change"]
+
+
+async def test_a_session_goes_on_without_the_server_that_it_began_with(tmp_path: Path) -> None:
+    store, model = f"sqlite://{tmp_path}/s.db", scripted({"it": [call("mcp__peer__add", a=1, b=1), "Two.", "Still."]})
+    with_it, without = Config.parse(BARE + toml(BARE_PEER)), Config.parse(BARE)
+    async with Harness(with_it, store, [model]) as harness, await harness.agents.create(MODEL) as agent:
         agent.followup("go")
         await agent.when_idle()
-        assert [p.error for p in payloads(agent.session, "tool/result")] == [None, None, None]
-        told = [p.message.text for p in payloads(agent.session, "developer/message")]
-        assert any("mcp__peer__extra" in one for one in told)
+    async with Harness(without, store, [model]) as harness, await harness.agents.resume(agent.id) as again:
+        again.followup("and now?")
+        await again.when_idle()
+        assert "no longer available: mcp__peer__add" in told(again.session)[0]
+        assert reasons(again.session) == ["initial", "resume"]
 
 
-async def test_a_server_that_cannot_start_says_why_and_stops_nobody() -> None:
-    table = toml([sys.executable, "-c", 'import sys; sys.exit("no such thing")'], "restarts = 0")
-    async with stage(["Fine."], table) as harness:
-        assert await results(harness) == []
-        assert "no such thing" in (harness.kernel[McpServers]["peer"].failure or "")
-
-
-async def test_a_server_is_reached_over_http() -> None:
+@contextmanager
+def serving_over_http() -> Iterator[str]:
+    """Give the address of the SDK's server over streamable HTTP."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    with subprocess.Popen([*PEER, str(port)], stderr=subprocess.DEVNULL) as process:  # noqa: ASYNC220
+    with subprocess.Popen([*PEER, str(port)], stderr=subprocess.DEVNULL) as process:
         try:
-            async with asyncio.timeout(60):
-                while _refused(port):  # noqa: ASYNC110 - a server that starts has no event of its own
-                    await asyncio.sleep(0.05)
-            table = f'[mcp.servers.peer]\nurl = "http://127.0.0.1:{port}/mcp"\n'
-            async with stage([call("mcp__peer__add", a=2, b=3), "Done."], table) as harness:
-                [added] = await results(harness)
-                assert text(added) == "5"
+            yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.kill()
 
 
-def _refused(port: int) -> bool:
+async def reachable(url: str) -> None:
+    host, port = url.split("/")[2].split(":")
+    async with asyncio.timeout(60):
+        while await asyncio.to_thread(_refused, host, int(port)):  # noqa: ASYNC110 - it has no event of its own
+            await asyncio.sleep(0.05)
+
+
+def _refused(host: str, port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
+        return probe.connect_ex((host, port)) != 0
+
+
+async def test_a_server_is_reached_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PEER_TOKEN", "opened-by-this-1")
+    with serving_over_http() as url:
+        await reachable(url)
+        table = f'[mcp.servers.peer]\nurl = "{url}"\ntoken_env = "PEER_TOKEN"\nheaders = {{"X-Mine" = "yes"}}\n'
+        asks = [call("mcp__peer__add", a=2, b=3), call("mcp__peer__headers"), "Done."]
+        added, headers = await results(asks, table)
+        assert text(added) == "5"
+        assert "authorization=Bearer [value of PEER_TOKEN removed]" in text(headers)
+        assert "x-mine=yes" in text(headers)
+
+
+async def test_a_server_over_http_that_ends_is_gone() -> None:
+    with serving_over_http() as url:
+        await reachable(url)
+        table = f'[mcp.servers.peer]\nurl = "{url}"\nrestarts = 0\n'
+        async with worked([call("mcp__peer__die"), "Gone."], table) as (harness, agent):
+            [died] = payloads(agent.session, "tool/result")
+            assert died.error.code == "MCP_SERVER_GONE"
+            assert "no longer available" in told(agent.session)[0]
+            assert not connection(harness).is_up
 
 
 async def test_a_projects_own_file_starts_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,19 +181,16 @@ async def test_a_projects_own_file_starts_no_server(tmp_path: Path, monkeypatch:
         assert dict(harness.kernel[McpServers]) == {}
 
 
-async def test_a_server_from_pypi() -> None:
-    pytest.importorskip("mcp_server_time", reason="mcp-server-time is not installed")
-    asks = [call("mcp__time__get_current_time", timezone="Asia/Shanghai"), "It is late."]
-    table = toml([sys.executable, "-m", "mcp_server_time"], name="time")
-    async with stage(asks, table) as harness:
-        [told] = await results(harness)
-        assert told.error is None
-        assert "Asia/Shanghai" in text(told)
-
-
-async def test_a_server_from_npm() -> None:
-    index = await asyncio.to_thread(node.module, "@modelcontextprotocol/server-everything", "dist/index.js")
-    asks = [call("mcp__everything__echo", message="hello over there"), "Done."]
-    async with stage(asks, toml([*node.node(), str(index)], name="everything")) as harness:
-        [told] = await results(harness)
-        assert "hello over there" in text(told)
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ("x = 1", "unknown field"),
+        ("timeout = 5", "name either `command`"),
+        ("command = ['a']\nurl = 'http://b'", "name either `command`"),
+        ("command = ['a']\ntimeout = 0", "timeout"),
+        ("command = 'a'", "command"),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused_with_its_place(table: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        servers(Config.parse(f"[mcp.servers.peer]\n{table}\n"))

@@ -1,8 +1,7 @@
-"""A small MCP server that can misbehave: run as a script, it speaks on stdin and stdout, or over HTTP with a port."""
+"""A small MCP server made with the official SDK: a script that speaks on stdin and stdout, or over HTTP with a port."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 
@@ -30,35 +29,15 @@ def picture() -> Image:
 
 
 @server.tool()
-def environment() -> str:
-    """Give the names of all variables."""
-    return " ".join(os.environ)
+def headers(context: Context) -> str:
+    """Give the headers of the request."""
+    return " ".join(f"{name}={value}" for name, value in (context.headers or {}).items())
 
 
 @server.tool()
 def die() -> str:
     """End the process."""
     os._exit(3)
-
-
-@server.tool()
-async def hang() -> str:
-    """Answer never."""
-    await asyncio.sleep(3600)
-    return ""
-
-
-@server.tool()
-async def grow(context: Context) -> str:
-    """Get another tool."""
-
-    def extra() -> str:
-        """Be extra."""
-        return "extra"
-
-    server.add_tool(extra)
-    await context.session.send_tool_list_changed()
-    return "grown"
 
 
 if __name__ == "__main__":

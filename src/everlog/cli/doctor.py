@@ -9,14 +9,17 @@ from pathlib import Path
 import click
 
 from everlog.cli.exits import FAILED, OK
+from everlog.cli.logs import set_up_logs
 from everlog.cli.options import declare, json_option, store_option
-from everlog.cli.output import write_json
+from everlog.cli.output import counted, write_json
 from everlog.cli.plain import one_line
 from everlog.cli.settings import default_model, store_url
 from everlog.declared import with_vocabulary
 from everlog.errors import EverlogError
 from everlog.kernel import Config, ConfigError, Discovery, Kernel, Status, discover
 from everlog.llm.seam import Models, ProviderUnavailable
+from everlog.mcp.plugin import McpServers
+from everlog.mcp.settings import brought
 from everlog.session import CORE, Vocabulary
 
 _MARKS = {"ok": ("✓", "green"), "missing": ("○", "yellow"), "broken": ("✗", "red")}
@@ -46,9 +49,10 @@ class Finding:
 def command(as_json: bool, store: str | None) -> int:
     """Say what is configured, what is missing, and how to fix it.
 
-    Looks at the configuration, the store, the plugins, the providers of models and the programs that tools
-    use. Asks no model. The exit code is 1 when something is broken.
+    Looks at the configuration, the store, the plugins, the providers of models, the MCP servers and the programs
+    that tools use. Asks no model. The exit code is 1 when something is broken.
     """
+    set_up_logs()
     findings = asyncio.run(_examine(store))
     if as_json:
         write_json(findings)
@@ -108,6 +112,8 @@ async def _plugins_and_models(config: Config, found: Discovery) -> list[Finding]
             findings.append(Finding(f"plugin {state.name}", "broken", state.reason, fix))
         if Models in kernel:
             findings += _models(kernel[Models], config)
+        if McpServers in kernel:
+            findings += _mcp_servers(kernel[McpServers], config)
     return findings
 
 
@@ -133,6 +139,20 @@ def _provider(models: Models, name: str) -> Finding:
     except EverlogError:
         pass  # it is ready, and only has no model of that name
     return Finding(f"provider {name}", "ok", "ready")
+
+
+def _mcp_servers(running: McpServers, config: Config) -> list[Finding]:
+    findings = []
+    for name, one in running.items():
+        state, detail = "ok", f"answers, with {counted(len(one.tools), 'tool')}"
+        if not one.connection.is_up:
+            state, detail = "broken", one.connection.failure or "it does not answer"
+        fix = "" if state == "ok" else f"mend [mcp.servers.{name}]; `everlog mcp test {name}` tries it"
+        findings.append(Finding(f"mcp server {name}", state, detail, fix))
+    for name in brought(config):
+        detail = "the project's file names it, and so it is not started"
+        findings.append(Finding(f"mcp server {name}", "missing", detail, "name it in your own everlog.toml to use it"))
+    return findings
 
 
 def _programs() -> list[Finding]:

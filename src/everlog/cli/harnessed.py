@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from everlog.agent.seam import BUDGET, Agent
 from everlog.cli.asking import TerminalApprover, TerminalRespondent, is_interactive
 from everlog.cli.faces import FORMATS, Face
 from everlog.cli.faults import UsageFault
-from everlog.cli.options import wants_details
+from everlog.cli.logs import set_up_logs
 from everlog.cli.settings import default_model, load_config, store_url
 from everlog.harness import Harness
 from everlog.kernel import Config
@@ -96,7 +95,7 @@ _OPTIONS = (
 @asynccontextmanager
 async def harness_for(choices: Choices, store: str | None, cwd: Path | None = None) -> AsyncIterator[Harness]:
     """Put everything together, with the configuration of the folder that tools work in."""
-    _set_up_logs()
+    set_up_logs()
     config = load_config(cwd)
     async with Harness(config=config, store=store_url(store, config)) as harness:
         yield harness
@@ -127,11 +126,3 @@ def notices(harness: Harness, agent: Agent) -> list[str]:
     if mode == "ask" and Approver not in agent.scope:
         found.append("nobody is here to be asked, so calls that change things are refused; see --permissions")
     return found
-
-
-def _set_up_logs() -> None:
-    """Keep log records off the terminal, where the face tells what a person needs to know; `--debug` shows them."""
-    if wants_details():
-        logging.basicConfig(level=logging.INFO)
-    else:
-        logging.getLogger().addHandler(logging.NullHandler())

@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
 
 import click
 import msgspec
 
 from everlog.cli.plain import harmless, harmless_json, one_line
-
-
-def jsonable(value: object) -> object:
-    """Give a view, an event, or anything made of them as JSON: by its own stored bytes where it has them.
-
-    Attributes of other structs and data classes become storage names.
-    """
-    own = getattr(value, "to_json", None)
-    if own is not None:
-        return msgspec.Raw(own())
-    if isinstance(value, dict):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, str | bytes):
-        return value
-    if isinstance(value, msgspec.Struct):
-        return {_camel(field.name): jsonable(getattr(value, field.name)) for field in msgspec.structs.fields(value)}
-    if is_dataclass(value):
-        return {_camel(field.name): jsonable(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Iterable):
-        return [jsonable(item) for item in value]
-    return value
+from everlog.session.jsonable import jsonable
 
 
 def write_json(value: object) -> None:
@@ -71,12 +50,6 @@ def told_json(value: object) -> str:
     """Give a JSON value on one harmless line; a string without its quotes."""
     text = value if isinstance(value, str) else msgspec.json.encode(jsonable(value)).decode("utf-8", "replace")
     return one_line(text)
-
-
-def _camel(name: str) -> str:
-    """Give an attribute's name as a storage name."""
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

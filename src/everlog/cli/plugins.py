@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from everlog.cli.logs import set_up_logs
 from everlog.cli.options import declare, json_option
 from everlog.cli.output import write_json
 from everlog.cli.plain import one_line
@@ -26,6 +27,7 @@ def command(as_json: bool) -> None:
     """
     config = Config.load(Path.cwd())
     found, _ = with_vocabulary(discover(config))
+    set_up_logs()
     states = asyncio.run(survey(config, found))
     if as_json:
         write_json(states)

@@ -10,10 +10,11 @@ import click
 import msgspec
 
 from everlog.cli.faults import UsageFault
-from everlog.cli.output import jsonable, write_block
+from everlog.cli.output import write_block
 from everlog.cli.plain import harmless_json
 from everlog.cli.views import VIEWS
 from everlog.session import Log
+from everlog.session.jsonable import jsonable
 
 
 class Shown(Protocol):
