@@ -111,6 +111,64 @@ async def test_a_cancel_reaches_down_to_every_child() -> None:
         assert [p.error.code for p in payloads(agent.session, "tool/result")] == ["TOOL_CANCELLED"] * 2
 
 
+async def test_a_cancelled_call_says_what_its_child_may_have_changed() -> None:
+    asks = [call("bash", command="touch made"), ["So", {"pause": 60_000}]]
+    async with stage([BOTH[:1], "Unused."], asks, config=CONFIG.replace('"builtin-tools", ', "")) as harness:
+        agent = await harness.agents.create(MODEL)
+        agent.followup("go")
+        await until(lambda: len(harness.agents.list()) == 2)
+        child = next(one.session for one in harness.agents.list() if one.id != agent.id)
+        await until(lambda: child.ledger.turns.step == 2 and child.ledger.turns.step_open)
+        agent.cancel()
+        await agent.when_idle()
+        [result] = payloads(agent.session, "tool/result")
+        said = result.message.result.content[0].text
+        assert (result.error.code, result.meta) == ("TOOL_CANCELLED", {"session": child.id, "ended": "aborted"})
+        assert child.id in said
+        assert "It had called bash" in said
+        assert "only reads" not in said
+        assert endings(agent.session) == ["aborted"]
+
+
+async def test_a_cancelled_call_whose_child_called_nothing_changed_nothing() -> None:
+    async with stage([BOTH[:1], "Unused."], [["So", {"pause": 60_000}]]) as harness:
+        agent = await harness.agents.create(MODEL)
+        agent.followup("go")
+        await until(lambda: len(harness.agents.list()) == 2)
+        agent.cancel()
+        await agent.when_idle()
+        [result] = payloads(agent.session, "tool/result")
+        assert "it changed nothing" in result.message.result.content[0].text
+
+
+async def test_a_cancel_reaches_down_through_every_generation() -> None:
+    """Each delegates until the one at the bottom is refused, which still talks when the one at the top is cancelled."""
+    asks = [call("delegate", task="deeper"), ["So", {"pause": 60_000}]]
+    async with stage(asks, asks) as harness:
+        agent = await harness.agents.create(MODEL)
+        agent.followup("go")
+        await until(lambda: len(harness.agents.list()) == 3)
+        agents = harness.agents.list()
+        await until(lambda: any(one.session.ledger.turns.step == 2 for one in agents))
+        agent.cancel()
+        await agent.when_idle()
+        assert harness.agents.list() == [agent]
+        assert [endings(one.session) for one in agents] == [["aborted"]] * 3
+        assert [check(one.session) for one in agents] == [[]] * 3
+
+
+async def test_the_mode_that_only_reads_lets_children_read_and_no_more() -> None:
+    config = CONFIG.replace('mode = "full"', 'mode = "read-only"').replace('"builtin-tools", ', "")
+    asks = [call("glob", pattern="*"), call("bash", command="touch made"), "Done."]
+    async with stage([call("delegate", task="x"), "Done."], asks, config=config) as harness:
+        session = await asked(harness)
+        assert [p.error for p in payloads(session, "tool/result")] == [None]
+        [child] = await children(harness, session.id)
+        async with await harness.store.open(child.id) as log:
+            found = [p.error and p.error.code for p in payloads(log, "tool/result")]
+            assert found == [None, "PERMISSION_DENIED"]
+
+
 async def test_what_was_permitted_to_the_parent_holds_for_the_child() -> None:
     from everlog.tools.declare import tool
     from everlog.tools.permissions import Permissions
@@ -152,10 +210,12 @@ async def main(store):
     async with Harness(config, store, [scripts]) as harness:
         agent = await harness.agents.create("script/it")
         agent.followup("go")
-        ready = lambda: [a.session.ledger.turns.step_open for a in harness.agents.list()] == [True] * 3
-        while not ready():
+        def has_begun(log):
+            return any(event.type == "assistant/chunk" for event in log.events)
+        while sum(has_begun(a.session) for a in harness.agents.list() if a.id != agent.id) < 2:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.4)
+        for one in harness.agents.list():
+            await one.session.flush()
         print(agent.id, flush=True)
         await agent.when_idle()
 
@@ -200,3 +260,14 @@ def test_show_and_sessions_draw_the_tree(cli: Cli) -> None:
     shown = cli("show", made["session"]).out
     assert "└─ " in shown
     assert "look it up" in shown.splitlines()[-1]
+
+
+def test_the_tree_is_drawn_through_every_generation(cli: Cli) -> None:
+    child = cli.script("- call: {name: delegate, arguments: {task: look deeper}}\n- It is 42.", "child.yaml")
+    cli.config.write_text(f'[plugins]\nenable = ["delegation"]\n[plugin.delegation]\nmodel = "{child}"\n')
+    made = cli.ran("- call: {name: delegate, arguments: {task: look it up}}\n- So it is.")
+    for lines in (cli("sessions").out.splitlines()[2:4], cli("show", made["session"]).out.splitlines()[-2:]):
+        one, two = (line.index("└─ ") for line in lines)
+        assert one < two
+        assert "look it up" in lines[0]
+        assert "look deeper" in lines[1]

@@ -19,7 +19,7 @@ from everlog.kernel import Context, plugin
 from everlog.session.header import new_header
 from everlog.session.jsonvalue import JSONObject
 from everlog.session.log import Log
-from everlog.session.payloads import AssistantMessage, TurnEnd
+from everlog.session.payloads import AssistantMessage, ToolCallEvent, TurnEnd
 from everlog.tools.seam import Arguments, ArgumentsInvalid, Tool, ToolContext, ToolFailure, ToolOutput, Tools, output
 
 ORIGIN = "subagent"
@@ -67,6 +67,10 @@ class Delegator:
         try:
             child.followup(task)
             await _ended(child)
+        except asyncio.CancelledError:
+            # The call is answered in its own words; the turn that it belongs to ends as it was going to.
+            meta: JSONObject = {"session": child.id, "ended": "aborted"}
+            raise ToolFailure(_cut_off(child.session), code="TOOL_CANCELLED", meta=meta) from None
         finally:
             await child.dispose()
         return _result(child.session)
@@ -100,6 +104,15 @@ def _result(log: Log) -> ToolOutput:
     text = f"The sub-agent (session {log.id}) did not come to its end ({why}{detail})."
     last = f" It said last:\n{said}" if said else ""
     raise ToolFailure(text + last, code="DELEGATE_FAILED", meta={**meta, "ended": why})
+
+
+def _cut_off(log: Log) -> str:
+    """Say what is known of a child that was cancelled with the call: it may have changed things, as its tools do."""
+    names = sorted({event.data.name for event in log.events if isinstance(event.data, ToolCallEvent)})
+    text = f"The call was cancelled, and with it the sub-agent (session {log.id})."
+    if not names:
+        return f"{text} It had called no tool, so it changed nothing."
+    return f"{text} It had called {', '.join(names)}: what that changed stands, so look before you repeat the task."
 
 
 def last_answer(log: Log) -> str:
@@ -140,7 +153,8 @@ def delegating(delegator: Delegator) -> Tool:
         },
         check=check,
         invoke=invoke,
-        effects="read-only",  # of itself: each call that the child makes is permitted, or not, by itself
+        effects="mutating",  # a child's tools may be
+        by_parts=True,
         parallel_safe=True,
     )
 

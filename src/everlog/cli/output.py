@@ -19,8 +19,11 @@ def write_json(value: object) -> None:
 
 
 def write_table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> None:
-    """Write rows under their heads, each column as wide as its widest cell; cells are made one harmless line."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
+    """Write rows under their heads, each column as wide as its widest cell.
+
+    Cells are made one harmless line, and keep the spaces that they begin with: a drawn tree needs them.
+    """
+    cells = [[_indent(cell) + one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     click.echo(click.style(_aligned(heads, widths), bold=True))
     for row in cells:
@@ -31,6 +34,10 @@ def write_block(text: str, indent: str = "") -> None:
     """Write text of any number of lines, made harmless, each after the indent."""
     for line in harmless(text).split("\n"):
         click.echo(indent + line)
+
+
+def _indent(cell: str) -> str:
+    return " " * (len(cell) - len(cell.lstrip(" ")))
 
 
 def short_time(ms: int | None) -> str:

@@ -161,6 +161,8 @@ class Tool:
         paths: the parameters that name files or folders; permissions look at where they lead.
         subject: the parameter that permission rules match their pattern with; None where it is the paths.
         network: whether a call reaches out of this machine.
+        by_parts: whether all that a call does is done by calls of other tools, of which each is permitted, or not, by
+            itself. The call as such is not asked about, whatever it may change.
         probe: tells whether a call took effect whose result was lost.
     """
 
@@ -175,6 +177,7 @@ class Tool:
     paths: tuple[str, ...] = ()
     subject: str | None = None
     network: bool = False
+    by_parts: bool = False
     probe: Probe | None = None
 
     def schema(self) -> JSONObject:

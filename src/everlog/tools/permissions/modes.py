@@ -31,6 +31,8 @@ def stricter(one: Mode, other: Mode) -> Mode:
 def by_mode(use: ToolUse, places: list[Place], mode: Mode) -> Decision:
     """Decide on a call that no rule speaks of."""
     tool = use.tool
+    if tool.by_parts:
+        return Allow()
     outside = [place for place in places if not place.inside]
     if mode == "read-only" and tool.effects != "read-only":
         return Deny(f"the mode is read-only, and {tool.name} may change things")
