@@ -112,7 +112,7 @@ async def test_a_cancel_reaches_down_to_every_child() -> None:
 
 
 async def test_a_cancelled_call_says_what_its_child_may_have_changed() -> None:
-    asks = [call("bash", command="touch made"), ["So", {"pause": 60_000}]]
+    asks = [call("bash", command="true"), ["So", {"pause": 60_000}]]
     async with stage([BOTH[:1], "Unused."], asks, config=CONFIG.replace('"builtin-tools", ', "")) as harness:
         agent = await harness.agents.create(MODEL)
         agent.followup("go")
@@ -159,7 +159,7 @@ async def test_a_cancel_reaches_down_through_every_generation() -> None:
 
 async def test_the_mode_that_only_reads_lets_children_read_and_no_more() -> None:
     config = CONFIG.replace('mode = "full"', 'mode = "read-only"').replace('"builtin-tools", ', "")
-    asks = [call("glob", pattern="*"), call("bash", command="touch made"), "Done."]
+    asks = [call("glob", pattern="*"), call("bash", command="true"), "Done."]
     async with stage([call("delegate", task="x"), "Done."], asks, config=config) as harness:
         session = await asked(harness)
         assert [p.error for p in payloads(session, "tool/result")] == [None]
