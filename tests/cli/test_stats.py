@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 
 import pytest
@@ -49,6 +50,14 @@ def test_one_session_is_summed_up_by_its_turns(two: Cli) -> None:
     assert "4 requests in 1 session, 2 made again, 2 without an answer" in told
     assert "55% of them from cache" in told
     assert "cost 0.0032" in told
+
+
+def test_tokens_are_told_by_kind_and_answers_by_how_fast_they_came(cli: Cli) -> None:
+    usage = "{inputTokens: 1, cacheReadTokens: 2, cacheWriteTokens: 7, outputTokens: 9, reasoningTokens: 4}"
+    cli.ran(f"- - text: one\n  - pause: 5\n  - text: two\n  - usage: {usage}")
+    told = cli("stats", "--last").out
+    assert "10 tokens in, 20% of them from cache and 7 written to it; 9 out, 4 of them reasoning" in told
+    assert re.search(r"^the first piece of an answer after [\d.,]+ s \(median\), [\d.,]+ tokens a second$", told, re.M)
 
 
 def test_where_no_price_is_known_it_says_so_and_how_to_tell_it(two: Cli) -> None:

@@ -203,15 +203,25 @@ def _value(sums: Sums) -> dict[str, Any]:
 
 def _tell(sums: Sums, found: Found) -> None:
     hits = "" if sums.hit_rate is None else f", {sums.hit_rate:.0%} of them from cache"
+    written = f" and {sums.cache_write:,} written to it" if sums.cache_write else ""
+    thought = f", {sums.reasoning:,} of them reasoning" if sums.reasoning else ""
     lines = [
         f"{counted(sums.requests, 'request')} in {counted(found.sessions, 'session')}"
         f", {sums.retries} made again, {sums.failed} without an answer",
-        f"{sums.input:,} tokens in{hits}; {sums.output:,} out",
+        f"{sums.input:,} tokens in{hits}{written}; {sums.output:,} out{thought}",
+        *_told_pace(sums),
         f"tools ran {_seconds(sums.tool_ms)} in {counted(sums.calls, 'call')}, people were asked for "
         f"{_seconds(sums.waited_ms)}",
     ]
     for line in [*lines, *_told_cost(sums)]:
         click.echo(line)
+
+
+def _told_pace(sums: Sums) -> list[str]:
+    """Give how long the first pieces of answers took, and how fast they came, where a log tells."""
+    first = [] if sums.first_ms is None else [f"the first piece of an answer after {_seconds(sums.first_ms)} (median)"]
+    pace = [] if sums.tokens_per_second is None else [f"{sums.tokens_per_second:,.1f} tokens a second"]
+    return [", ".join([*first, *pace])] if first or pace else []
 
 
 def _told_cost(sums: Sums) -> list[str]:
