@@ -17,7 +17,7 @@ import pytest
 from tests.session.stories import Story, plain_turn
 from tests.store.conftest import ON_DISK, URLS
 
-from everlog import WriteFailed, open_store
+from everlog import StoreError, WriteFailed, open_store
 from everlog.store.chain import Batch
 from everlog.store.durable import DurableSession
 from everlog.store.urls import path_of
@@ -216,7 +216,7 @@ def fill(path: Path) -> None:
 LIMITED = """
 import asyncio, os, resource, sys
 from tests.session.stories import Story, plain_turn
-from everlog import WriteFailed, open_store
+from everlog import StoreError, WriteFailed, open_store
 
 async def main(url):
     async with open_store(url) as store, await store.create({"id": "s", "createdAt": 1}) as session:
@@ -261,3 +261,37 @@ async def sound_events(url: str, id: str) -> int:
         found = await store.verify(id)
         assert found.sound
         return found.events
+
+
+async def test_a_store_that_is_left_in_trouble_says_so_gives_everything_back_and_keeps_nobody_waiting(url: str) -> None:
+    opening = open_store(url)
+    store = await opening.__aenter__()
+    bad, good = await store.create(), await store.create()
+    fail_while(bad, lambda batch: True)
+    plain_turn(Story(bad))
+    plain_turn(Story(good))
+    waiting = asyncio.create_task(bad.when_durable())
+    await asyncio.sleep(0)
+    with pytest.raises(WriteFailed):
+        await opening.__aexit__(None, None, None)
+    with pytest.raises(StoreError):
+        await asyncio.wait_for(waiting, 10)
+    async with open_store(url) as store:
+        async with await store.open(good.id) as seen:
+            assert seen.stored == 8
+        async with await store.open(bad.id, "write") as again:
+            assert again.next_seq == 0
+
+
+async def test_a_session_that_is_abandoned_keeps_nobody_waiting(url: str) -> None:
+    async with open_store(url) as store:
+        session = await store.create()
+        fail_while(session, lambda batch: True)
+        plain_turn(Story(session))
+        waiting = asyncio.create_task(session.when_durable())
+        await asyncio.sleep(0.1)
+        await session.abandon()
+        with pytest.raises(StoreError):
+            await waiting
+        async with await store.open(session.id, "write") as again:
+            assert again.next_seq == 0

@@ -220,6 +220,9 @@ class DurableSession(Session):
 
     async def _end(self) -> None:
         await self._release()
+        self._ended()
+
+    def _ended(self) -> None:
         self._pen = None
         self._gone = self._gone or StoreError(f"session {self.id} is closed; open it again to append")
 

@@ -12,7 +12,7 @@ from everlog.session.event import Event
 from everlog.store import chain, checkpoints
 from everlog.store.backend import End, Lease
 from everlog.store.chain import Batch
-from everlog.store.errors import BatchRefused, LeaseLost, WriteFailed
+from everlog.store.errors import BatchRefused, LeaseLost, StoreError, WriteFailed
 from everlog.store.texts import preview_of, title_of
 
 if TYPE_CHECKING:
@@ -143,6 +143,12 @@ class Pen:
         else:
             self._recovered()
         self._answer(seen)
+
+    def end(self) -> None:
+        """Give the lease back, and tell those who still wait that nothing more is written; on the writer's thread."""
+        self._lease.release()
+        while self._waiters:
+            self._waiters.popleft().answer(StoreError(f"session {self._lease.session} was closed"))
 
     def _write_all(self) -> None:
         waits = bool(self._waiters)

@@ -27,7 +27,7 @@ from everlog.store.backend import Backend, End, Hit, Lease, StoredBlob, Summary
 from everlog.store.chain import START
 from everlog.store.copying import Copied, copy_session
 from everlog.store.durable import Blobs, DurableSession
-from everlog.store.errors import RecordingOnly, UnknownEvents
+from everlog.store.errors import RecordingOnly, UnknownEvents, WriteFailed
 from everlog.store.events import StoredEvents
 from everlog.store.opening import Loaded, Probe, load, stored_header, verdicts
 from everlog.store.pen import Pen
@@ -200,7 +200,7 @@ class Store:
 
     def _give_back(self, pen: Pen) -> None:
         self._writer.remove(pen)
-        pen.lease.release()
+        pen.end()
 
     async def fork(self, id: str, at: int | None = None, open_turn: OpenTurn = "refuse") -> DurableSession:
         """Make a session that holds the events 0..`at` of another (all of them when `at` is None), held for writing.
@@ -366,17 +366,27 @@ class Store:
         """Close every session that is open for writing, and the store.
 
         Raises:
-            WriteFailed: something could not be made durable. The store stays open, so that it may be tried again.
+            WriteFailed: something could not be made durable. The store and the sessions that it is of stay open,
+                so that it may be tried again.
         """
         if self._closed:
             return
+        failed: list[WriteFailed] = []
         for session in list(self._live.values()):
-            await session.close()
+            try:
+                await session.close()
+            except WriteFailed as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
         await self._end()
 
     async def _end(self) -> None:
+        """End the writer, which tries once more, and give back what is still held."""
         self._closed = True
         await asyncio.to_thread(self._writer.close)
+        for session in list(self._live.values()):
+            session._ended()
         self._backend.close()
 
     async def __aenter__(self) -> Self:

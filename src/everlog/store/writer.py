@@ -119,6 +119,8 @@ class Writer:
                 if ending or pen.due <= now:
                     pen.write_out()
             if ending and not self._jobs:
+                for pen in self._pens:
+                    pen.end()
                 return
 
     def _pause(self) -> float | None:

@@ -21,6 +21,27 @@ elif sys.platform == "win32":
 else:
     _sync = os.fdatasync
 
+if sys.platform == "win32":
+
+    def read_at(descriptor: int, count: int, offset: int) -> bytes:
+        """Give up to so many bytes from an offset on."""
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, count)
+
+    def _write_at(descriptor: int, data: memoryview, offset: int) -> int:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.write(descriptor, data)
+
+else:
+
+    def read_at(descriptor: int, count: int, offset: int) -> bytes:
+        """Give up to so many bytes from an offset on."""
+        return os.pread(descriptor, count, offset)
+
+    def _write_at(descriptor: int, data: memoryview, offset: int) -> int:
+        return os.pwrite(descriptor, data, offset)
+
+
 _PIECE = 8 * 1024 * 1024
 
 
@@ -49,7 +70,7 @@ class Disk:
 
     def write_some(self, descriptor: int, data: memoryview, offset: int) -> int:
         """Write what the system takes at once, and give how many bytes that was."""
-        return os.pwrite(descriptor, data, offset)
+        return _write_at(descriptor, data, offset)
 
     def copy(self, source: int, start: int, stop: int, target: int, offset: int) -> None:
         """Copy bytes from one file to another; the file system may share them."""
@@ -66,7 +87,7 @@ class Disk:
                 return os.copy_file_range(source, target, count, start, offset)
             except OSError:
                 pass  # not on this file system; read and write
-        piece = os.pread(source, min(count, _PIECE), start)
+        piece = read_at(source, min(count, _PIECE), start)
         self.write(target, piece, offset)
         return len(piece)
 

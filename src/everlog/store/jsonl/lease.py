@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from array import array
 from pathlib import Path
 
 from everlog.store.backend import End, Torn
@@ -14,7 +12,8 @@ from everlog.store.jsonl import folders
 from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.index import Index
 from everlog.store.jsonl.logfile import LogFile
-from everlog.store.jsonl.reader import PLACES, open_log
+from everlog.store.jsonl.places import keep_places
+from everlog.store.jsonl.reader import open_log
 from everlog.store.oslock import FileLock
 from everlog.store.spacing import crowded
 
@@ -130,20 +129,11 @@ class JsonlLease:
         self._keep_places(seq + 1)
 
     def _keep_places(self, stop: int) -> None:
-        """Add where the events up to `stop` are to the side file, so that the next open need not look for them."""
+        """Keep where the events up to `stop` are, so that the next open need not look for them."""
         self._log.place_after(stop)
         places = self._log.known_places()
-        if places is None:
-            return
-        descriptor = self._disk.open(self._folder / PLACES)
-        try:
-            kept = min(os.fstat(descriptor).st_size // 8, stop)
-            new = array("Q", places[kept:stop])
-            if sys.byteorder == "big":
-                new.byteswap()
-            self._disk.write(descriptor, new.tobytes(), kept * 8)
-        finally:
-            self._disk.close(descriptor)
+        if places is not None:
+            keep_places(self._disk, self._folder, places[:stop])
 
     def release(self) -> None:
         """Give the lock back."""

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from everlog.store.backend import End, Torn
 from everlog.store.chain import START, Batch, Record
+from everlog.store.jsonl.disk import read_at
 
 MISSING = Record(b"", b"")
 
@@ -48,7 +49,7 @@ class LogFile(ABC):
 
     def bytes_at(self, offset: int, count: int) -> bytes:
         """Give up to so many bytes from an offset on."""
-        return os.pread(self._descriptor, count, offset)
+        return read_at(self._descriptor, count, offset)
 
     @property
     def descriptor(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from array import array
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.folders import Folders
 from everlog.store.jsonl.lines import header_line
 from everlog.store.jsonl.logfile import LogFile
+from everlog.store.jsonl.places import PLACES, to_bytes
 from everlog.store.jsonl.plain import PlainLog
 from everlog.store.jsonl.reader import JsonlReader, open_log
 
@@ -66,6 +68,15 @@ def forked_log(disk: Disk, folder: Path, parent: JsonlReader, source: Path, at: 
     finally:
         disk.close(descriptor)
     _share_checkpoints(folder, source, at)
+    _share_places(disk, folder, log, at.next_seq, len(start) - first)
+
+
+def _share_places(disk: Disk, folder: Path, log: LogFile, count: int, shift: int) -> None:
+    """Keep where the copied events are, when that is known of the parent's."""
+    known = log.known_places()
+    places = known[:count] if known is not None else None
+    if places and max(places) < log.size:
+        disk.write_whole(folder / PLACES, to_bytes(array("Q", [place + shift for place in places])))
 
 
 def _copy(disk: Disk, source: int, start: int, stop: int, target: int, offset: int) -> int:

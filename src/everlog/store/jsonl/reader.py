@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,9 +13,8 @@ from everlog.store.errors import SessionNotFound, StoreError
 from everlog.store.jsonl import folders
 from everlog.store.jsonl.lines import header_of, record_of
 from everlog.store.jsonl.logfile import LogFile
+from everlog.store.jsonl.places import kept_places
 from everlog.store.jsonl.plain import PlainLog
-
-PLACES = "places"
 
 
 def open_log(folder: Path, id: str) -> LogFile:
@@ -45,19 +42,6 @@ def framed() -> type[LogFile]:
             raise
         raise StoreError("compressed logs need the package zstandard: pip install 'everlog[zstd]'") from None
     return FramedLog
-
-
-def kept_places(folder: Path) -> array[int]:
-    """Give the places of events that were kept, right or wrong."""
-    found = array("Q")
-    try:
-        data = (folder / PLACES).read_bytes()
-    except OSError:
-        return found
-    found.frombytes(data[: len(data) // 8 * 8])
-    if sys.byteorder == "big":
-        found.byteswap()
-    return found
 
 
 class JsonlReader:
