@@ -31,8 +31,8 @@ _CHUNK = [
         "kind": "text",
         "index": 0,
         "t0": 1_700_000_000_000,
-        "dt": [14, 9, 22],
-        "parts": ["the next", " few", " words", " of it"],
+        "dt": [14, 9, 22, 17, 31, 12, 8],
+        "parts": ["the next", " few", " words", " of it", " and", " some", " more to come", " after them"],
     }
 ]
 

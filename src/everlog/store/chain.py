@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
+from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
+
+_checksum = Struct(">I").pack
 
 CHAIN_BYTES = 20
 SEAL_BYTES = 4 + CHAIN_BYTES
@@ -63,17 +66,24 @@ class Batch(NamedTuple):
         return self.seals[-1][4:] if self.seals else self.before
 
 
+_fresh = blake2b(digest_size=CHAIN_BYTES).copy  # half the price of a new one for each event
+
+
 def link(before: bytes, data: bytes) -> bytes:
     """Give the chain of an event that follows `before`."""
-    return blake2b(before + data, digest_size=CHAIN_BYTES).digest()
+    state = _fresh()
+    state.update(before + data)
+    return state.digest()
 
 
 def seal(before: bytes, events: Iterable[bytes]) -> list[bytes]:
     """Give the seals of consecutive events that follow the chain `before`."""
     seals: list[bytes] = []
     for data in events:
-        before = blake2b(before + data, digest_size=CHAIN_BYTES).digest()
-        seals.append(crc32(data).to_bytes(4, "big") + before)
+        state = _fresh()
+        state.update(before + data)
+        before = state.digest()
+        seals.append(_checksum(crc32(data)) + before)
     return seals
 
 

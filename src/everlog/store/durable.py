@@ -15,7 +15,7 @@ from everlog.session.restoring import save
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import Torn
 from everlog.store.errors import BatchRefused, LeaseLost, StoreError, WriteFailed
-from everlog.store.pen import CheckpointDue, Pen
+from everlog.store.pen import Pen
 
 CHECKPOINT_EVERY = 1024
 """After so many events a checkpoint is kept by the first flush between turns."""
@@ -96,7 +96,7 @@ class DurableSession(Session):
         super()._take_in(event, data)
         pen = self._pen
         if pen is not None:
-            pen.queue.append(event)
+            pen.added.append(event)
             if event.seq >= pen.stir_at:
                 self._stir(pen, event.seq)
 
@@ -108,14 +108,14 @@ class DurableSession(Session):
     def _write(self, events: Sequence[Event]) -> None:
         """Have events written that are in the log already."""
         pen = self._writing
-        pen.queue.extend(events)
+        pen.added.extend(events)
         pen.stir(self.next_seq - 1)
 
     def keep_checkpoint(self) -> None:
         """Have what this session knows kept beside its log, so that the next open need not read it again."""
         self._covered = self.next_seq
         if self.next_seq:
-            self._writing.keep(CheckpointDue(self.next_seq, save(self)))
+            self._writing.keep_checkpoint(self.next_seq, save(self))
 
     @property
     def _writing(self) -> Pen:
@@ -181,22 +181,13 @@ class DurableSession(Session):
         """
         await self._flush(patient=True)
 
-    async def _flush(self, *, patient: bool) -> None:
+    def _flush(self, *, patient: bool) -> asyncio.Future[None]:
         if self.next_seq - self._covered >= CHECKPOINT_EVERY and not self.ledger.turns.is_open:
             self.keep_checkpoint()
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def settle(error: BaseException | None) -> None:
-            if done.done():
-                return
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
-
-        self._writing.flush(self.next_seq, lambda error: loop.call_soon_threadsafe(settle, error), patient)
-        await done
+        done = loop.create_future()
+        self._writing.flush(self.next_seq, lambda error: loop.call_soon_threadsafe(_settle, done, error), patient)
+        return done
 
     async def close(self) -> None:
         """Make everything durable, and give the session back. A second call does nothing.
@@ -233,3 +224,13 @@ class DurableSession(Session):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _settle(done: asyncio.Future[None], error: BaseException | None) -> None:
+    """Answer who waits for a flush, if somebody still does."""
+    if done.done():
+        return
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)

@@ -54,6 +54,11 @@ class FileLock:
         raise Held(_signature(path))
 
     @property
+    def held(self) -> bool:
+        """Tell whether it was not given back."""
+        return self._descriptor is not None
+
+    @property
     def intact(self) -> bool:
         """Tell whether the lock file is still the one that was locked."""
         return self._descriptor is not None and _is_at(self._path, self._descriptor)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
+from itertools import accumulate
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from everlog.session.event import Event
@@ -23,6 +26,9 @@ Answer: TypeAlias = Callable[[BaseException | None], object]
 
 BATCH_EVENTS = 256
 """So many events make a batch before the window is over."""
+_RUN = 16
+"""So many events are sealed at a time, which takes half of what it takes to seal each by itself."""
+_SHOWN = ("session/title", "user/message")
 _MOST_BYTES = 4 * 1024 * 1024
 """No batch is made longer than this, but for one event."""
 _NOT_BEFORE = 1 << 62
@@ -33,10 +39,27 @@ _log = logging.getLogger("everlog.store")
 
 
 class CheckpointDue(NamedTuple):
-    """A checkpoint that is kept once the first `next_seq` events are stored; `state` is the log's, as JSON bytes."""
+    """A checkpoint that is kept once the first `next_seq` events are stored.
+
+    Attributes:
+        next_seq: how many events it covers.
+        head: the chain there.
+        types: the types of those events that are not ignorable.
+        state: the log's own state, as JSON bytes.
+    """
 
     next_seq: int
+    head: bytes
+    types: frozenset[str]
     state: bytes
+
+
+class _Line(NamedTuple):
+    """What an event brings that a list of sessions shows."""
+
+    seq: int
+    title: str | None
+    preview: str | None
 
 
 class Waiter:
@@ -51,10 +74,12 @@ class Waiter:
 
 
 class Pen:
-    """Takes events from the session's thread and writes them on the writer's.
+    """Takes events from the session's thread, and writes them on the writer's.
+
+    They are sealed a few at a time as they come, so that little is left to do at a flush but to write.
 
     Attributes:
-        queue: the events that are not taken up yet; the session adds to it.
+        added: the events that are not sealed yet; the session adds to it.
         stir_at: the session calls `stir` with the first event that has this seq or a later one.
         due: when the writer should look at it next, in seconds of the monotonic clock.
         failure: why the last try to write failed; None when it did not.
@@ -62,7 +87,7 @@ class Pen:
     """
 
     def __init__(self, writer: Writer, lease: Lease, types: set[str], notice: Callable[[], object]) -> None:
-        self.queue: deque[Event] = deque()
+        self.added: list[Event] = []
         self.stir_at = 0
         self.due = _NEVER
         self.failure: WriteFailed | None = None
@@ -70,13 +95,20 @@ class Pen:
         self._writer = writer
         self._lease = lease
         self._types = types
+        self._unremarkable = types - set(_SHOWN)
         self._notice = notice
+        self._sealing = Lock()
         self._gathering = False
+        self._full_at = 0
         self._checkpoints: deque[CheckpointDue] = deque()
         self._previewed = False
         self._waiters: deque[Waiter] = deque()
+        # Sealed events: who seals adds at the end, a seal before its data; the writer takes from the beginning.
+        self._seals: list[bytes] = []
+        self._data: list[bytes] = []
+        self._shown: deque[_Line] = deque()
+        self._head = lease.end.head
         self._batch: Batch | None = None
-        self._checkpoint: CheckpointDue | None = None
         self._stored: End = lease.end
         self._durable = 0
         self._pause = _FIRST_PAUSE
@@ -93,7 +125,8 @@ class Pen:
 
     @property
     def types(self) -> set[str]:
-        """Give the types of the events so far that are not ignorable; of the writer's thread."""
+        """Give the types of the events so far that are not ignorable."""
+        self._seal()
         return self._types
 
     @property
@@ -101,19 +134,55 @@ class Pen:
         """Give the right that it writes with."""
         return self._lease
 
-    def stir(self, seq: int) -> None:
-        """Have the queue written when the window is over, or at once when it is long; from the session's thread."""
-        if self._gathering:
-            self.stir_at = _NOT_BEFORE
-            self._call_at(0.0)
-        else:
-            self._gathering = True
-            self.stir_at = seq + BATCH_EVENTS
-            self._call_at(time.monotonic() + self._writer.window)
+    def _seal(self) -> None:
+        """Seal what was added; on either thread."""
+        with self._sealing:
+            self._seal_added()
 
-    def keep(self, checkpoint: CheckpointDue) -> None:
-        """Keep a checkpoint once the events before it are stored; from the session's thread."""
-        self._checkpoints.append(checkpoint)
+    def _seal_added(self) -> None:
+        events = self.added[:]
+        if not events:
+            return
+        del self.added[: len(events)]  # the same list, to which the session may be adding right now
+        for event in events:
+            if event.type not in self._unremarkable:
+                self._note(event)
+        data = [event.to_json() for event in events]
+        seals = chain.seal(self._head, data)
+        self._head = seals[-1][4:]
+        self._seals.extend(seals)
+        self._data.extend(data)
+
+    def _note(self, event: Event) -> None:
+        """Note the type of an event, and the title or the preview that it brings."""
+        if not event.ignorable:
+            self._types.add(event.type)
+            if event.type not in _SHOWN:
+                self._unremarkable.add(event.type)
+        title = title_of(event)
+        preview = None if self._previewed else preview_of(event)
+        if title is not None or preview is not None:
+            self._shown.append(_Line(event.seq, title, preview))
+            self._previewed = self._previewed or preview is not None
+
+    def stir(self, seq: int) -> None:
+        """Have what was added sealed, and written when the window is over or it is much; from the session's thread."""
+        with self._sealing:
+            self._seal_added()
+            self.stir_at = seq + _RUN
+            is_first, is_full = not self._gathering, seq >= self._full_at
+            self._gathering = True
+        if is_first:
+            self._full_at = seq + BATCH_EVENTS
+            self._call_at(time.monotonic() + self._writer.window)
+        elif is_full:
+            self._full_at = _NOT_BEFORE
+            self._call_at(0.0)
+
+    def keep_checkpoint(self, next_seq: int, state: bytes) -> None:
+        """Keep a checkpoint of all events so far, once they are stored; from the session's thread."""
+        self._seal()
+        self._checkpoints.append(CheckpointDue(next_seq, self._head, frozenset(self._types), state))
         self._call_at(time.monotonic() + self._writer.window)
 
     def flush(self, target: int, answer: Answer, patient: bool) -> None:
@@ -121,6 +190,7 @@ class Pen:
         self._waiters.append(Waiter(target, answer, patient))
         if not patient or self.failure is None:
             self._call_at(0.0)
+            self._seal()  # while the writer wakes up
 
     def _call_at(self, due: float) -> None:
         if due < self.due and (self.failure is None or due == 0.0):
@@ -131,7 +201,9 @@ class Pen:
         """Write what there is, synced when somebody waits for it; on the writer's thread. Raises nothing."""
         self.due = _NEVER
         seen = len(self._waiters)
-        self._gathering, self.stir_at = False, 0
+        with self._sealing:
+            self._gathering, self.stir_at = False, 0
+            self._seal_added()
         try:
             if self.lost is None:
                 self._write_all()
@@ -143,6 +215,8 @@ class Pen:
         else:
             self._recovered()
         self._answer(seen)
+        if self._checkpoints:
+            self._save()
 
     def end(self) -> None:
         """Give the lease back, and tell those who still wait that nothing more is written; on the writer's thread."""
@@ -157,76 +231,59 @@ class Pen:
             # A blob is put before the event that names it is appended: those of this batch are all here now.
             blobs = self._writer.store_blobs() or blobs
             batch = self._batch
-            if batch is not None and batch.data:
-                if waits and not self.queue:
+            if batch is not None:
+                if waits and not self._data:
                     self._lease.append_synced(batch)
                     self._durable = batch.next_seq
                 else:
                     self._lease.append(batch)
                 self._stored = End(batch.next_seq, batch.head)
             self._batch = None
-            self._save()
         blobs = self._writer.store_blobs() or blobs
         if waits and (blobs or self._durable < self._stored.next_seq):
             self._lease.sync()
             self._durable = self._stored.next_seq
 
     def _take(self) -> bool:
-        """Make the next batch of the queue, up to a checkpoint; one that failed comes again. False: none is left."""
+        """Make the next batch of what was added; one that failed comes again. False: nothing is left."""
         if self._batch is not None:
             return True
-        due = self._checkpoints[0] if self._checkpoints else None
-        room = len(self.queue) if due is None else min(len(self.queue), due.next_seq - self._stored.next_seq)
-        events = self._drained(room)
-        if due is not None and due.next_seq <= self._stored.next_seq + len(events):
-            self._checkpoint = self._checkpoints.popleft()
-        if not events and self._checkpoint is None:
+        data = self._data[:]
+        if not data:
             return False
-        stored, data = self._stored, [event.to_json() for event in events]
-        title, preview = self._shown(events)
-        seals = chain.seal(stored.head, data)
-        self._batch = Batch(self._lease.session, stored.next_seq, stored.head, data, seals, title, preview)
+        ends = list(accumulate(map(len, data)))
+        if ends[-1] > _MOST_BYTES:
+            del data[max(1, bisect_left(ends, _MOST_BYTES)) :]
+        seals = self._seals[: len(data)]
+        del self._seals[: len(data)], self._data[: len(data)]
+        first, head = self._stored
+        title, preview = self._show(first + len(data))
+        self._batch = Batch(self._lease.session, first, head, data, seals, title, preview)
         return True
 
-    def _drained(self, room: int) -> list[Event]:
-        """Take up to so many events off the queue, and not many more bytes than a batch may have."""
-        events: list[Event] = []
-        take, size = self.queue.popleft, 0
-        while len(events) < room and size < _MOST_BYTES:
-            event = take()
-            events.append(event)
-            size += len(event.data_json)
-        return events
-
-    def _shown(self, events: list[Event]) -> tuple[str | None, str | None]:
-        """Note the types of some events, and give the title and the preview that they bring."""
-        types = {event.type for event in events}
-        self._types |= {event.type for event in events if not event.ignorable}
+    def _show(self, stop: int) -> tuple[str | None, str | None]:
+        """Give the last title and the first preview that events before a seq brought."""
         title: str | None = None
         preview: str | None = None
-        if "session/title" in types:
-            titles = [found for event in events if (found := title_of(event))]
-            title = titles[-1] if titles else None
-        if "user/message" in types and not self._previewed:
-            preview = next((found for event in events if (found := preview_of(event))), None)
-            self._previewed = preview is not None
+        while self._shown and self._shown[0].seq < stop:
+            shown = self._shown.popleft()
+            title = shown.title or title
+            preview = preview or shown.preview
         return title, preview
 
     def _save(self) -> None:
-        """Keep the checkpoint that stood behind the batch. One that cannot be kept is only worth a line in the log."""
-        due, self._checkpoint = self._checkpoint, None
-        if due is None:
-            return
-        try:
-            seq = self._stored.next_seq - 1
-            data = checkpoints.pack(seq, self._stored.head, self._types, due.state)
-            self._lease.save_checkpoint(seq, data)
-        except Exception as error:
-            _log.warning("session %s: a checkpoint was not kept: %s", self._lease.session, error)
+        """Keep the checkpoints that are due. One that cannot be kept is only worth a line in the log."""
+        while self._checkpoints and self._checkpoints[0].next_seq <= self._stored.next_seq and self.lost is None:
+            due = self._checkpoints.popleft()
+            try:
+                seq = due.next_seq - 1
+                self._lease.save_checkpoint(seq, checkpoints.pack(seq, due.head, due.types, due.state))
+            except Exception as error:
+                _log.warning("session %s: a checkpoint was not kept: %s", self._lease.session, error)
 
     def _failed(self, error: Exception) -> None:
         first = self.failure is None
-        pending = len(self.queue) + (len(self._batch.data) if self._batch else 0)
+        pending = len(self.added) + len(self._data) + (len(self._batch.data) if self._batch else 0)
         self.failure = WriteFailed(self._lease.session, pending, error)
         self.due = min(self.due, time.monotonic() + self._pause)
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)

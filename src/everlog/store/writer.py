@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from hashlib import sha256
 from typing import TypeVar
 
@@ -23,6 +24,8 @@ T = TypeVar("T")
 
 WINDOW = 0.05
 """How long events gather, in seconds."""
+
+_NEVER = float("inf")
 
 _log = logging.getLogger("everlog.store")
 
@@ -36,7 +39,9 @@ class Writer:
         self._jobs: deque[Callable[[], None]] = deque()
         self._pens: set[Pen] = set()
         self._blobs: dict[str, bytes] = {}
-        self._wake = threading.Condition()
+        self._calling = threading.Lock()
+        self._asleep = threading.Lock()  # held while there is nothing new; a condition costs a flush tens of µs
+        self._asleep.acquire()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name="everlog-writer", daemon=True)
         self._thread.start()
@@ -53,11 +58,11 @@ class Writer:
             except BaseException as error:
                 future.set_exception(error)
 
-        with self._wake:
+        with self._calling:
             if self._ending:
                 raise RuntimeError("the store is closed")
             self._jobs.append(run)
-            self._wake.notify()
+        self.wake()
         return future
 
     def add(self, pen: Pen) -> None:
@@ -70,8 +75,8 @@ class Writer:
 
     def wake(self) -> None:
         """Look at the pens again."""
-        with self._wake:
-            self._wake.notify()
+        with suppress(RuntimeError):  # somebody woke it already
+            self._asleep.release()
 
     @property
     def window(self) -> float:
@@ -100,33 +105,32 @@ class Writer:
 
     def close(self) -> None:
         """End the thread, after the jobs that were asked for and one last try to write everything."""
-        with self._wake:
+        with self._calling:
             self._ending = True
-            self._wake.notify()
+        self.wake()
         self._thread.join()
 
     def _run(self) -> None:
         while True:
-            with self._wake:
-                while not self._jobs and not self._ending and (pause := self._pause()) != 0:
-                    self._wake.wait(pause)
-                jobs, self._jobs = self._jobs, deque()
-                ending = self._ending
-            for job in jobs:
-                job()
-            now = time.monotonic()
-            for pen in tuple(self._pens):
-                if ending or pen.due <= now:
-                    pen.write_out()
-            if ending and not self._jobs:
+            ending = self._ending  # before the jobs: none is asked for after it
+            while self._jobs:
+                self._jobs.popleft()()
+            pause = self._write_out(ending)
+            if ending:
                 for pen in self._pens:
                     pen.end()
                 return
+            if pause and not self._jobs:
+                self._asleep.acquire(timeout=-1 if pause == _NEVER else pause)
 
-    def _pause(self) -> float | None:
-        """Give how long there is nothing to do, in seconds; None for ever, 0 for not at all."""
-        due = min((pen.due for pen in self._pens), default=float("inf"))
-        return None if due == float("inf") else max(0.0, due - time.monotonic())
+    def _write_out(self, ending: bool) -> float:
+        """Have those pens write whose time has come; give how long there is nothing to do then, in seconds."""
+        due = _NEVER
+        for pen in tuple(self._pens):
+            if ending or pen.due <= time.monotonic():
+                pen.write_out()
+            due = min(due, pen.due)
+        return due if due == _NEVER else max(0.0, due - time.monotonic())
 
 
 class StoreBlobs:

@@ -14,6 +14,7 @@ index.db                the list and the words for search; can be deleted
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,11 +69,9 @@ class Folders:
             raise SessionNotFound(id, trashed=self.trashed(id).is_dir())
         return folder
 
-    def names(self, folder: Path) -> Iterator[str]:
+    def names(self, folder: Path) -> set[str]:
         """Give the names of the sessions in a folder."""
-        for entry in folder.iterdir():
-            if not entry.name.startswith("."):
-                yield entry.name
+        return {name for name in os.listdir(folder) if name[0] != "."}
 
     def left_over(self) -> Iterator[Path]:
         """Give what a process that ended in the middle of something left; nothing needs it."""

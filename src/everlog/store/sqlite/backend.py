@@ -16,10 +16,11 @@ from everlog.store.chain import START, is_sound
 from everlog.store.errors import BatchRefused, BlobMissing, SessionBusy, SessionExists, SessionNotFound
 from everlog.store.names import path_name
 from everlog.store.oslock import FileLock, Held, holder_of
-from everlog.store.sqlite.lease import Database, SqliteLease
+from everlog.store.sqlite.database import Database
+from everlog.store.sqlite.lease import SqliteLease
 from everlog.store.sqlite.reader import Connections, SqliteReader
-from everlog.store.sqlite.schema import connect, prepare
-from everlog.store.urls import path_of
+from everlog.store.sqlite.schema import prepare
+from everlog.store.urls import options_of, path_of
 
 if TYPE_CHECKING:
     from everlog.store.backend import Backend, Lease, Reader
@@ -39,7 +40,7 @@ class SqliteBackend:
         prepare(path)
         self._locks = path.with_name(path.name + "-locks")
         self._locks.mkdir(mode=0o700, exist_ok=True)
-        self._database = Database(connect(path))
+        self._database = Database(path)
         self._connections = Connections(path)
 
     @property
@@ -255,5 +256,6 @@ def _sweep(connection: sqlite3.Connection, key: int | None) -> None:
 
 
 def open_backend(url: str) -> Backend:
-    """Open the database of a URL."""
+    """Open the database of a URL. Raises StoreError for an option: there are none."""
+    options_of(url)
     return SqliteBackend(path_of(url))

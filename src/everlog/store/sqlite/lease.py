@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import accumulate, count
-from typing import Literal
+from itertools import accumulate
 
 import msgspec
 
@@ -17,60 +14,7 @@ from everlog.store.chain import Batch
 from everlog.store.errors import BatchRefused, LeaseLost
 from everlog.store.oslock import FileLock
 from everlog.store.spacing import crowded
-
-_ADVANCE = """
-UPDATE session SET next_seq = ?, head = ?, used_at = ?, used = (SELECT max(used) + 1 FROM session),
-    title = coalesce(?, title), preview = coalesce(preview, ?)
-WHERE key = ? AND epoch = ? AND next_seq = ? AND head = ? AND id IS NOT NULL AND trashed_at IS NULL
-"""
-# One statement for the whole batch: the rows are cut from two blobs while no lock of the interpreter is held.
-_INSERT = """
-INSERT INTO event (at, seal, data)
-SELECT ? + key, substr(?, key * 24 + 1, 24), substr(?, (value >> 24) + 1, value & 16777215) FROM json_each(?)
-"""
-_INSERT_ONE = "INSERT INTO event (at, seal, data) VALUES (?, ?, ?)"
-_LONGEST = (1 << 24) - 1
-
-
-class Database:
-    """The connection that writes. Used by the writer thread only."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-        self._synchronous = ""
-        self._doubtful = False
-
-    @contextmanager
-    def transaction(self, synchronous: Literal["NORMAL", "FULL"] = "FULL") -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that commits at the end, and rolls back when something is raised."""
-        connection = self.connection
-        self._settle_doubt()
-        if synchronous != self._synchronous:
-            connection.execute(f"PRAGMA synchronous = {synchronous}")
-            self._synchronous = synchronous
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-            self._doubtful = True
-            connection.execute("COMMIT")
-            self._doubtful = False
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-    def _settle_doubt(self) -> None:
-        """After a commit that failed, maybe in its sync, move everything before it out of the write-ahead log.
-
-        A system may count what a failed sync left behind as written. Moved into the database it is written, and
-        synced, once more.
-        """
-        if not self._doubtful:
-            return
-        busy, _, _ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            raise sqlite3.OperationalError("the write-ahead log is in use; it is settled when nobody reads")
-        self._doubtful = False
+from everlog.store.sqlite.database import FENCED, SIZE_BITS, STORE, Database, Synchronous
 
 
 class SqliteLease:
@@ -108,35 +52,34 @@ class SqliteLease:
         """Store a batch; its commit syncs it and all before it."""
         self._append(batch, "FULL")
 
-    def _append(self, batch: Batch, synchronous: Literal["NORMAL", "FULL"]) -> None:
+    def _append(self, batch: Batch, synchronous: Synchronous) -> None:
         self._fence(batch)
-        with self._database.transaction(synchronous) as connection:
-            values = (batch.next_seq, batch.head, now_ms(), batch.title, batch.preview)
-            at = (self._key, self._epoch, batch.first_seq, batch.before)
-            if connection.execute(_ADVANCE, values + at).rowcount != 1:
-                raise self._refusal(connection, batch)
-            self._insert(connection, batch)
+        try:
+            self._database.run(STORE, self._values(batch), synchronous)
+        except sqlite3.IntegrityError as error:
+            if str(error) != FENCED:
+                raise
+            raise self._refusal(batch) from None
         self._end = End(batch.next_seq, batch.head)
 
     def _fence(self, batch: Batch) -> None:
         if batch.session != self._id:
             raise BatchRefused(self._id, batch.first_seq, self._end.next_seq, f"it belongs to {batch.session}")
-        if not self._lock.intact:
-            raise LeaseLost(self._id, "its lock was taken away or given back")
+        if not self._lock.held:  # whether another took it over, the epoch tells
+            raise LeaseLost(self._id, "it was given back")
 
-    def _insert(self, connection: sqlite3.Connection, batch: Batch) -> None:
-        first = (self._key << SEQ_BITS) + batch.first_seq
-        sizes = list(map(len, batch.data))
-        if max(sizes, default=0) > _LONGEST:
-            rows = zip(count(first), batch.seals, batch.data, strict=False)
-            connection.executemany(_INSERT_ONE, rows)
-            return
-        starts = accumulate(sizes, initial=0)
-        cuts = msgspec.json.encode([start << 24 | size for start, size in zip(starts, sizes, strict=False)]).decode()
-        connection.execute(_INSERT, (first, b"".join(batch.seals), b"".join(batch.data), cuts))
+    def _values(self, batch: Batch) -> tuple[object, ...]:
+        """Give the row for the statement."""
+        data = batch.data
+        sizes = list(map(len, data))
+        cuts = [start << SIZE_BITS | size for start, size in zip(accumulate(sizes, initial=0), sizes, strict=False)]
+        place = (self._key, self._epoch, batch.first_seq, batch.before)
+        shown = (batch.next_seq, batch.head, now_ms(), batch.title, batch.preview)
+        rows = ((self._key << SEQ_BITS) + batch.first_seq, b"".join(batch.seals), b"".join(data))
+        return (*place, *shown, *rows, msgspec.json.encode(cuts).decode())
 
-    def _refusal(self, connection: sqlite3.Connection, batch: Batch) -> LeaseLost | BatchRefused:
-        row = connection.execute(
+    def _refusal(self, batch: Batch) -> LeaseLost | BatchRefused:
+        row = self._database.connection.execute(
             "SELECT id, epoch, next_seq, trashed_at FROM session WHERE key = ?", (self._key,)
         ).fetchone()
         if row is None or row[0] is None or row[3] is not None:
