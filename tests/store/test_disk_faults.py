@@ -198,6 +198,21 @@ def positions(tmp_path: Path, kind: type[LogFile]) -> Iterator[int]:
     yield from range(disk.calls)
 
 
+@pytest.mark.parametrize("fault", ["fail", "short", "half and fail", "die", "tear"])
+def test_a_side_file_that_becomes_shorter_is_seen_as_it_was_or_as_it_is_to_be(tmp_path: Path, fault: str) -> None:
+    place, before, after = tmp_path / "side", b"the longer one " * 99, b"short"
+    sound = FaultyDisk()
+    sound.write_whole(place, after)
+    assert sound.calls > 4
+    for at in range(sound.calls):
+        place.write_bytes(before)
+        with suppress(OSError, Died):
+            FaultyDisk(at, fault).write_whole(place, after)
+        assert place.read_bytes() in (before, after)
+        Disk().write_whole(place, after)
+        assert place.read_bytes() == after
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["fail", "short", "half and fail"])
 def test_a_call_that_fails_once_is_made_good(tmp_path: Path, kind: type[LogFile], fault: str) -> None:

@@ -110,6 +110,28 @@ async def test_a_holder_whose_lock_was_taken_away_fails_loudly_and_writes_nothin
             assert [event.to_json() for event in seen.events] == [event.to_json() for event in taken.events]
 
 
+async def test_a_holder_that_was_stopped_while_another_took_over_fails_loudly_when_it_wakes(disk_url: str) -> None:
+    id = await begun(disk_url)
+    with rivals(1, contend, disk_url, id) as (rival,):
+        start_together([rival])
+        assert rival.hear()[0] == "held"
+        assert rival.process.pid is not None
+        os.kill(rival.process.pid, signal.SIGSTOP)
+        try:
+            for lock in locks_of(disk_url):  # as when a lease runs out: nothing keeps the next one away any more
+                lock.unlink()
+            async with open_store(disk_url) as store, await store.open(id, "write") as taken:
+                plain_turn(Story(taken), "by the other")
+        finally:
+            os.kill(rival.process.pid, signal.SIGCONT)
+        rival.go_on()
+        assert "LeaseLost" in rival.hear()
+    async with open_store(disk_url) as store:
+        assert (await store.verify(id)).sound
+        async with await store.open(id) as seen:
+            assert [event.to_json() for event in seen.events] == [event.to_json() for event in taken.events]
+
+
 def locks_of(url: str) -> list[Path]:
     path = path_of(url)
     folder = path.with_name(path.name + "-locks") if url.startswith("sqlite") else path / "locks"

@@ -78,7 +78,7 @@ async def test_whatever_call_goes_wrong_each_promise_holds(bench: Bench, name: s
     shutil.copytree(tmp_path / "empty", tmp_path / "sound")
     calls = run(bench, tmp_path / "sound", URLS[name].format(tmp_path / "sound")).calls
     assert calls is not None
-    most = {"fails": EACH, "takes half and dies": EACH, "fails from here on": FEW}.get(fault, SOME)
+    most = {"fails": EACH, "takes half": EACH, "takes half and dies": EACH, "fails from here on": FEW}.get(fault, SOME)
     for at in steps_apart(calls, most):
         folder = tmp_path / f"at{at}"
         shutil.copytree(tmp_path / "empty", folder)

@@ -57,7 +57,7 @@ async def test_a_failed_write_is_visible_kept_and_made_good(url: str) -> None:
         assert not patient.done()
         assert session.durable_seq == 0
         full = False
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await patient
         assert session.trouble is None
         assert session.durable_seq >= 8
@@ -76,7 +76,7 @@ async def test_it_catches_up_without_anybody_waiting(url: str) -> None:
         while len(tries) < 3:  # noqa: ASYNC110 - another thread counts
             await asyncio.sleep(0.01)
         full = False
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async for event in store.follow(session.id):
                 if event.seq == session.next_seq - 1:
                     break
@@ -105,7 +105,7 @@ async def test_the_one_append_that_holds_a_result_is_kept_and_retried(url: str) 
         story.call("c1")
         await session.flush()
         story.result("c1", "the evidence")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await session.when_durable()
         assert len(tries) == 2
         async with await store.open(session.id) as seen:
@@ -156,7 +156,7 @@ async def test_a_statement_that_fails_in_the_middle_of_a_batch_is_rolled_back_an
             plain_turn(Story(other), "sound")
             await other.flush()
             connection.execute("DROP TRIGGER refuse")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await session.when_durable()
         assert (await store.verify(session.id)).sound
 
@@ -192,7 +192,7 @@ async def test_a_full_disk_that_has_room_again_catches_up(name: str, small_disk:
             await session.flush()
         assert told
         (small_disk / "ballast").unlink()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await session.when_durable()
         assert told[-1] is None
         written = [event.to_json() for event in session.events]
@@ -231,7 +231,7 @@ async def main(url):
         except WriteFailed as error:
             print("failed", flush=True)
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await session.when_durable()
         print("durable", session.next_seq, flush=True)
 
@@ -275,7 +275,7 @@ async def test_a_store_that_is_left_in_trouble_says_so_gives_everything_back_and
     with pytest.raises(WriteFailed):
         await opening.__aexit__(None, None, None)
     with pytest.raises(StoreError):
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, 60)
     async with open_store(url) as store:
         async with await store.open(good.id) as seen:
             assert seen.stored == 8
@@ -289,7 +289,7 @@ async def test_a_session_that_is_abandoned_keeps_nobody_waiting(url: str) -> Non
         fail_while(session, lambda batch: True)
         plain_turn(Story(session))
         waiting = asyncio.create_task(session.when_durable())
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0)
         await session.abandon()
         with pytest.raises(StoreError):
             await waiting

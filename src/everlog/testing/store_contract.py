@@ -476,7 +476,7 @@ class SessionContract(_Suite):
     async def test_events_are_written_behind_without_a_flush(self, store_url: str) -> None:
         async with open_store(store_url) as store, await store.create() as session:
             say(session, "soon")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 async for event in store.follow(session.id):
                     assert event.to_json() == stored(session)[0]
                     break
@@ -520,7 +520,7 @@ class SessionContract(_Suite):
                 if n % 7 == 0:
                     await session.flush()
                     await asyncio.sleep(0)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 assert await follower == stored(session)
                 assert await follow(15, 6) == stored(session)[15:]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -29,11 +27,15 @@ FAIL, FULL, SHORT, TEAR, DIE_BEFORE, DIE_AFTER, FAIL_FROM_HERE = range(1, 8)
 
 @dataclass
 class Outcome:
-    """How a trial ended: its exit status, negative for a signal, and what it was promised before."""
+    """How a trial ended: its exit status, negative for a signal, and what it was promised before.
+
+    One that came to its end says how many calls of the disk it made, and how many seconds it took.
+    """
 
     status: int
     promises: list[tuple[str, int]] = field(default_factory=list)
     calls: int | None = None
+    seconds: float | None = None
     error: str | None = None
 
     def promised(self, name: str) -> int | None:
@@ -64,25 +66,28 @@ class Bench:
         promises = self._folder / "promises"
         promises.unlink(missing_ok=True)
         self._say({**trial, "promises": str(promises)})
-        pid = int(self._hear("pid"))
-        if kill_after is not None:
+        self._hear("begun")
+        if kill_after is None:
+            self._say("wait")
+        else:
             time.sleep(kill_after)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            self._say("kill")
         outcome = Outcome(int(self._hear("status")))
         for line in promises.read_text().splitlines() if promises.exists() else ():
             name, _, rest = line.partition(" ")
             if name == "calls":
                 outcome.calls = int(rest)
+            elif name == "took":
+                outcome.seconds = int(rest) / 1e6
             elif name == "error":
                 outcome.error = rest.replace("\\n", "\n")
             else:
                 outcome.promises.append((name, int(rest)))
         return outcome
 
-    def _say(self, trial: dict[str, Any]) -> None:
+    def _say(self, what: dict[str, Any] | str) -> None:
         assert self._server.stdin is not None
-        print(json.dumps(trial), file=self._server.stdin, flush=True)
+        print(json.dumps(what), file=self._server.stdin, flush=True)
 
     def _hear(self, name: str) -> str:
         assert self._server.stdout is not None

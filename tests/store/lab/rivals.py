@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import Any
@@ -53,7 +54,14 @@ def rivals(count: int, work: Any, *arguments: Any) -> Iterator[list[Rival]]:
 
 
 def _run(work: Any, pipe: Connection, *arguments: Any) -> None:
-    asyncio.run(work(pipe, *arguments))
+    """Do the work, and live on until the other end is closed: a process id that is signalled is never another's."""
+    try:
+        asyncio.run(work(pipe, *arguments))
+    except BaseException:
+        pipe.send(traceback.format_exc())
+    with suppress(EOFError):
+        while True:
+            pipe.recv()
 
 
 async def _told(pipe: Connection) -> Any:

@@ -1,9 +1,12 @@
 """A process that has everything imported and forks a child for each trial, so that one costs milliseconds.
 
-Reads a trial a line as JSON, `{work, url, id, seed, promises, folder, at, kind, journal}`, answers `pid N`, and
-then how the child ended, `status N`, negative for a signal. The child appends each promise to the file
-`promises`, a line with a name and a number. With the disk of the lab in front of it (see `disk.c`), the call
-`at` below `folder` goes wrong in the way of `kind`, and the calls go into the file `journal`.
+Reads a trial a line as JSON, `{work, url, id, seed, promises, folder, at, kind, journal}`, and answers `begun N`
+with the process id. Told `"kill"` or `"wait"` then, it answers how the child ended, `status N`, negative for a
+signal. It kills by itself, before it asks for the status: so long the process id is nobody else's.
+
+The child appends each promise to the file `promises`, a line with a name and a number. With the disk of the lab
+in front of it (see `disk.c`), the call `at` below `folder` goes wrong in the way of `kind`, and the calls go into
+the file `journal`.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ import asyncio
 import ctypes
 import json
 import os
+import signal
 import sys
+import time
 import traceback
 from typing import Any
 
@@ -30,7 +35,9 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             child(trial)
-        print("pid", pid, flush=True)
+        print("begun", pid, flush=True)
+        if json.loads(sys.stdin.readline()) == "kill":
+            os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         print("status", os.waitstatus_to_exitcode(status), flush=True)
 
@@ -47,6 +54,7 @@ def child(trial: dict[str, Any]) -> None:
             os.write(journal, f"promise|{name}||{number}|0\n".encode())
 
     code = 0
+    begun = time.monotonic()
     try:
         if lab is not None:
             lab.lab_arm(os.fsencode(trial["folder"]), ctypes.c_long(trial["at"]), trial["kind"], journal)
@@ -56,6 +64,7 @@ def child(trial: dict[str, Any]) -> None:
         code = 1
     if lab is not None:
         os.write(promises, b"calls %d\n" % lab.lab_count())
+    os.write(promises, b"took %d\n" % ((time.monotonic() - begun) * 1e6))
     os._exit(code)
 
 

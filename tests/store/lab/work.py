@@ -73,6 +73,19 @@ async def live(url: str, id: str, seed: int, promise: Promise) -> None:
     await run_session(url, id, seed, promise, STEPS)
 
 
+async def checkpoint(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Run a session that keeps a checkpoint at every step."""
+    async with open_store(url, window=WINDOW) as store, await store.create(header_of(id), clock=clock()) as session:
+        walk = Walk(Story(session), random.Random(seed).randrange)
+        for step in range(STEPS):
+            if puts_blob(step):
+                session.blobs.put(blob_of(id, step))
+            take_step(walk, id, step)
+            session.keep_checkpoint()
+            await until_flushed(session)
+            promise("flush", session.next_seq)
+
+
 async def briefly(url: str, id: str, seed: int, promise: Promise) -> None:
     """Run a short one."""
     await run_session(url, id, seed, promise, 10)
@@ -109,7 +122,7 @@ async def until_flushed(session: DurableSession) -> None:
     try:
         await session.flush()
     except WriteFailed:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(60):
             await session.when_durable()
 
 
@@ -211,6 +224,7 @@ def marks(url: str) -> list[str]:
 
 WORKS: dict[str, Callable[[str, str, int, Promise], Awaitable[None]]] = {
     "live": live,
+    "checkpoint": checkpoint,
     "briefly": briefly,
     "copy": copy,
     "fork": fork,
