@@ -205,3 +205,29 @@ def test_stats_name_a_session_that_cannot_be_read_also_when_no_other_is_there(cl
     done = cli("stats", *store)
     assert "could not be read" in done.err, done
     assert session in done.err, done
+
+
+@pytest.mark.parametrize("command", ["show", "fork", "verify", "delete", "repair"])
+def test_a_name_that_is_no_text_names_no_session(cli: Cli, command: str) -> None:
+    assert_one_helpful_line(cli(command, "\udcff\udcfe"), 1, "no session")
+
+
+def test_nothing_in_place_of_a_name_is_never_the_one_session_in_the_trash(cli: Cli) -> None:
+    (cli.work / "hello.yaml").write_text("- hello\n")
+    id = cli("run", "hi", "--model", "script/hello.yaml", "--output", "json").json["session"]
+    assert cli("delete", id).code == 0
+    assert_one_helpful_line(cli("delete", "--undo", ""), 1, "no session")
+    assert [one["id"] for one in cli("sessions", "--trash", "--json").json] == [id]
+
+
+@pytest.mark.parametrize("cursor", ["abc", "1.5", "-1", "9" * 30, "\udcff"])
+@pytest.mark.parametrize("store", ["sqlite:///%s/x.db", "jsonl:///%s/x", "memory:"])
+def test_a_cursor_that_is_none_is_said(cli: Cli, store: str, cursor: str) -> None:
+    url = store.replace("%s", str(cli.work))
+    assert_one_helpful_line(cli("sessions", "--after", cursor, "--store", url), 1, "no place in a list")
+
+
+@pytest.mark.parametrize("words", ["\udcff", "a\udcffb", "\udcff\udcfe x"])
+def test_words_that_are_no_text_are_found_nowhere(cli: Cli, words: str) -> None:
+    done = cli("sessions", "--search", words, "--limit", "9" * 20)
+    assert (done.code, done.err) == (0, "")

@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator
 import click
 
 from everlog.cli.faults import UsageFault
-from everlog.cli.opened import every, find_id, stored
+from everlog.cli.opened import SessionNotFound, every, find_id, stored
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
 from everlog.cli.plain import one_line
+from everlog.session.jsonvalue import scrub
 from everlog.store.backend import Summary
 from everlog.store.store import Store
 
@@ -97,6 +98,8 @@ async def _chosen(
 async def _one(store: Store, given: str, trashed: bool) -> str:
     if not trashed:
         return await find_id(store, given, False)
+    if not given or scrub(given) != given:
+        raise SessionNotFound(given)
     found = [summary async for summary in every(store, True) if summary.id.startswith(given)]
     return _only(given, found)
 

@@ -11,6 +11,7 @@ from everlog.cli.faults import UsageFault
 from everlog.cli.settings import load_config, store_url
 from everlog.declared import vocabulary_for_looking
 from everlog.errors import EverlogError
+from everlog.session.jsonvalue import scrub
 from everlog.store.seam import SessionNotFound, Store, StoredRecording, Summary
 from everlog.store.store import open_store
 
@@ -88,6 +89,8 @@ async def find_id(store: Store, given: str | None, last: bool) -> str:
         return newest[0].id
     if not given:
         raise UsageFault("name a session (`everlog sessions` lists them), or take the last one with --last")
+    if scrub(given) != given:  # bytes that are no text, which no id holds
+        raise SessionNotFound(given)
     return await _by_beginning(store, given)
 
 

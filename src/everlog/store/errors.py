@@ -34,6 +34,14 @@ class SessionNotFound(EverlogError):
         self.trashed = trashed
 
 
+class CursorInvalid(EverlogError, ValueError):
+    """What was given as the place in a list to go on from is no cursor of a session."""
+
+    def __init__(self, cursor: str) -> None:
+        super().__init__(f"{cursor!r} is no place in a list: give the cursor of the last session that was listed")
+        self.cursor = cursor
+
+
 class SessionExists(EverlogError):
     """A session with this id is in the store, or in its trash, already."""
 

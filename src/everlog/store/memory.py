@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from everlog.session.header import Header, now_ms
 from everlog.store.backend import End, Hit, StoredBlob, Summary
+from everlog.store.catalog.listing import before
 from everlog.store.chain import START, Batch, Record
 from everlog.store.errors import BatchRefused, BlobMissing, LeaseLost, SessionBusy, SessionExists, SessionNotFound
 from everlog.store.texts import holds_all, said_in, snippet, words_of
@@ -118,10 +119,10 @@ class MemoryBackend:
     def list(self, limit: int, after: str | None, trashed: bool) -> Sequence[Summary]:
         """Give a page of the sessions."""
         with self._lock:
-            before = int(after) if after else None
+            end = before(after)
             shown = [s for s in self._sessions.values() if (s.trashed_at is not None) == trashed]
             shown.sort(key=lambda s: -s.used)
-            return [_summary(s) for s in shown if before is None or s.used < before][:limit]
+            return [_summary(s) for s in shown if s.used < end][:limit]
 
     def search(self, text: str, limit: int) -> Sequence[Hit]:
         """Give where all words of a text stand."""

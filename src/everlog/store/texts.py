@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from everlog.session.event import Event, read_event
+from everlog.session.jsonvalue import scrub
 from everlog.session.messages import Message, Text
 
 PREVIEW_CHARACTERS = 100
@@ -81,8 +82,8 @@ def _lines_with(block: bytes, mark: bytes) -> Iterator[Event]:
 
 
 def words_of(text: str) -> list[str]:
-    """Give the words of a query."""
-    return text.split()
+    """Give the words of a query; what an index cannot hold parts words."""
+    return scrub(text).replace("\0", " ").replace("\ufffd", " ").split()
 
 
 def snippet(text: str, words: list[str]) -> str:

@@ -8,6 +8,7 @@ from zlib import crc32
 
 from everlog.session.header import Header, read_header
 from everlog.store.backend import Summary
+from everlog.store.errors import CursorInvalid
 
 _PAGE = """
 SELECT id, CAST(header AS BLOB), header_sum, next_seq, used, used_at, title, preview, trashed_at FROM session
@@ -20,8 +21,17 @@ def page(
     connection: sqlite3.Connection, limit: int, after: str | None, trashed: bool, holder: Callable[[str], str | None]
 ) -> list[Summary]:
     """Give a page; `holder` tells who holds a session."""
-    rows = connection.execute(_PAGE, (trashed, int(after) if after else _NO_END, limit)).fetchall()
+    rows = connection.execute(_PAGE, (trashed, before(after), min(limit, _NO_END))).fetchall()
     return [_summary(row, holder(row[0])) for row in rows]
+
+
+def before(cursor: str | None) -> int:
+    """Give the place that a page stands before, of a cursor or of none. Raises CursorInvalid."""
+    if not cursor:
+        return _NO_END
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
+        raise CursorInvalid(cursor)
+    return int(cursor)
 
 
 def header_of(own: bytes) -> Header:

@@ -26,7 +26,7 @@ def find(connection: sqlite3.Connection, text: str, limit: int, reader: Callable
         " JOIN session ON session.key = words.rowid >> 32"
         " WHERE words MATCH ? AND session.id IS NOT NULL AND session.trashed_at IS NULL"
         " ORDER BY session.used DESC, words.rowid LIMIT ?",
-        (_query(words), limit),
+        (_query(words), min(limit, (1 << 63) - 1)),
     ).fetchall()
     return [Hit(id, seq, title, _around(reader(id), seq, words)) for id, seq, title in rows]
 
