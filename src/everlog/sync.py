@@ -52,6 +52,8 @@ class Conversation:
         self._agent: Agent | None = None
 
     def __enter__(self) -> Self:
+        if _loop_runs():
+            raise RuntimeError("an event loop runs here already: use `async with Harness(...)` in it")
         self._runner.__enter__()
         try:
             self._agent = self._runner.run(self._begun())
@@ -110,3 +112,12 @@ class Conversation:
             detail = reason.error.message if reason is not None and reason.error is not None else ""
             raise TurnFailed(reason.kind if reason is not None else "nothing", detail)
         return text
+
+
+def _loop_runs() -> bool:
+    """Tell whether this thread runs an event loop, as notebooks do."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -231,3 +232,16 @@ def test_a_cursor_that_is_none_is_said(cli: Cli, store: str, cursor: str) -> Non
 def test_words_that_are_no_text_are_found_nowhere(cli: Cli, words: str) -> None:
     done = cli("sessions", "--search", words, "--limit", "9" * 20)
     assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name of a file is text")
+def test_a_folder_whose_name_is_no_utf8(cli: Cli) -> None:
+    folder = os.fsencode(cli.work) + b"/caf\xe9"
+    os.mkdir(folder)
+    done = cli("run", "go", "--model", cli.script("- Hello."), "--cwd", os.fsdecode(folder))
+    assert_one_helpful_line(done, 2, "caf", "rename it")
+
+
+@pytest.mark.parametrize("group", ["auth", "store"])
+def test_a_group_without_a_command(cli: Cli, group: str) -> None:
+    assert_one_helpful_line(cli(group), 2, "Missing command", f"everlog {group} --help")

@@ -83,3 +83,10 @@ def test_a_session_without_a_request_has_a_context_too(cli: Cli) -> None:
     asyncio.run(empty())
     assert "no request yet" in cli("context", "empty").out
     assert cli("context", "empty", "--json").json["total"] == 0
+
+
+def test_the_bar_is_no_wider_than_the_terminal(long: Cli) -> None:
+    done = long("context", "--last", env={"COLUMNS": "40"})
+    bar = next(line for line in done.out.splitlines() if line.startswith(("█", "░")))
+    assert len(bar) == 40
+    assert all(line.startswith("■") for line in done.out.splitlines() if "message" in line)

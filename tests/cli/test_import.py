@@ -85,3 +85,31 @@ def test_continue_starts_a_session_from_a_recording_and_works_on_the_prompt(cli:
     assert (lineage["parent"], lineage["origin"]) == ("s-1", "continue")
     assert "from s-1" in cli("continue", "s-1").out
     assert cli("continue", "s-2").code == 1
+
+
+def test_a_continue_that_cannot_begin_leaves_no_session(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(lines(*TURN))
+    cli("import", str(path))
+    done = cli("continue", "s-1", "go on")
+    assert done.code == 2, done
+    assert "has no key" in done.err
+    assert [found["id"] for found in cli("sessions", "--json").json] == ["s-1"]
+
+
+def test_a_recording_that_is_to_be_resumed_says_what_goes_on_from_it(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(lines(*TURN))
+    cli("import", str(path))
+    done = cli("resume", "s-1", "go on", "--model", cli.script("- No."))
+    assert done.code == 1, done
+    assert "everlog continue s-1" in done.err
+
+
+def test_a_file_of_no_known_form_is_named_with_the_forms_that_are_read(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("- milk\n")
+    done = cli("import", str(path))
+    assert done.code == 1, done
+    assert "notes.txt has none of the forms" in done.err
+    assert "Claude Code (claude-code)" in done.err

@@ -102,7 +102,7 @@ def test_verify_says_that_all_is_sound_and_gives_the_heads(two: Cli) -> None:
     other = f"15:{'0' * 40}"
     assert "not the one of the head" in two("verify", "alpha", "--head", other).out
     assert two("verify", "alpha", "--head", other).code == 1
-    assert two("verify", "alpha", "--head", "rubbish").code == 1
+    assert two("verify", "alpha", "--head", "rubbish").code == 2
 
 
 def test_verify_names_what_was_changed_and_repair_salvages_the_rest(two: Cli) -> None:
@@ -191,3 +191,11 @@ def test_the_list_says_who_writes_a_session(two: Cli) -> None:
             assert "pid " in two("sessions").out
 
     asyncio.run(look())
+
+
+def test_a_copy_from_a_store_that_is_not_there_is_refused_and_makes_none(cli: Cli) -> None:
+    missing = cli.work.parent / "mistyped.db"
+    done = cli("store", "copy", f"sqlite:///{missing}", f"jsonl:///{cli.work.parent / 'copy'}")
+    assert done.code == 2, done
+    assert "nothing to copy" in done.err
+    assert not missing.exists()

@@ -11,6 +11,7 @@ from tests.cli.conftest import Cli
 from tests.session.stories import Story
 
 from everlog import open_store
+from everlog.cli.stats import _ORDERS
 from everlog.session.payloads import Usage
 
 PRICES = '[model."p/m".price]\ninput = 2.0\noutput = 10.0\ncache_read = 0.2\n'
@@ -109,3 +110,26 @@ def test_the_tokens_can_be_drawn(two: Cli) -> None:
     assert "tokens by turn" in done.out
     assert "from cache" in done.out
     assert "\x1b" not in done.out
+
+
+def test_where_no_tokens_were_told_nothing_is_drawn(cli: Cli) -> None:
+    cli.ran("- Hello.")
+    done = cli("stats", "--plot")
+    assert done.code == 0, done
+    assert "no tokens to draw" in done.out
+
+
+def test_a_call_that_never_ran_counts_on_the_day_of_its_step(cli: Cli) -> None:
+    async def cut_off() -> None:
+        async with open_store(f"sqlite:///{cli.database}") as store, await store.create({"id": "cut"}) as session:
+            story = Story(session)
+            story.turn(), story.step(), story.prompt("go"), story.header(), story.sent()
+            story.answer(calls=["c"]), story.result("c", "no", "TOOL_NOT_STARTED"), story.end_step(), story.end_turn()
+
+    asyncio.run(cut_off())
+    assert [line["day"] for line in cli("stats", "--json").json["by"]] == [time.strftime("%Y-%m-%d")]
+
+
+def test_steps_of_several_sessions_stand_in_their_order() -> None:
+    names = ["2.1", "1.10", "title", "1.2"]
+    assert sorted(names, key=_ORDERS["step"]) == ["1.2", "1.10", "2.1", "title"]

@@ -8,7 +8,9 @@ from types import ModuleType
 
 import pytest
 from tests.cli.tales import eventful
+from tests.session.stories import Story
 
+from everlog import Session
 from everlog.cli.output import write_json
 from everlog.cli.views import VIEWS
 from everlog.session.projection import names
@@ -69,3 +71,17 @@ def test_the_log_as_json_gives_the_events_own_values(capsys: pytest.CaptureFixtu
 
 def test_usage_keeps_cache_reads_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert told("usage", capsys).splitlines()[-1].split() == ["total", "107", "40", "0", "23", "0"]
+
+
+@pytest.mark.parametrize(("name", "words"), [("inbox", "nothing waits"), ("todos", "no to-do list")])
+def test_a_view_of_nothing_says_so(name: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    view(name).tell(Session.create(), None)
+    assert capsys.readouterr().out == f"{words}\n"
+
+
+def test_the_stream_tells_what_a_delta_holds_in_the_words_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    story = Story(Session.create())
+    story.turn(), story.step(), story.prompt("go"), story.header(), story.sent()
+    story.chunk(records=[{"kind": "finish", "t0": 5_000, "reason": "stop"}])
+    view("stream").tell(story.session, None)
+    assert "finish  reason: stop\n" in capsys.readouterr().out

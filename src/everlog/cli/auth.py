@@ -17,7 +17,7 @@ from everlog.llm.catalogue import Catalogue
 from everlog.llm.keys import delete_from_keyring, find_key, key_variable, write_keyring
 
 
-@click.group("auth")
+@click.group("auth", no_args_is_help=False)
 def command() -> None:
     """Keep the keys of providers in the system's keyring.
 

@@ -29,7 +29,7 @@ _STYLES: dict[Kind, str] = {
     "answers": "green",
     "results": "white",
 }
-_WIDTH = 60
+_WIDEST = 60
 _FREE = "░"
 
 
@@ -88,11 +88,11 @@ def _tell(log: StoredRecording, found: Composition, nodes: bool) -> None:
     head.append(f"  {one_line(found.model or 'no request yet')}  at event {found.at}", style="not bold")
     console.print(head, soft_wrap=True)
     kinds = found.by_kind()
-    console.print(_bar(kinds, found))
+    console.print(_bar(kinds, found, min(_WIDEST, console.width)), soft_wrap=True)
     console.print(_sum(found), soft_wrap=True)
     for kind in KINDS:
         if kind in kinds:
-            console.print(_row(kind, kinds[kind], found))
+            console.print(_row(kind, kinds[kind], found), soft_wrap=True)
     replaced = [part for part in found.parts if part.stands_for]
     shown = list(found.parts) if nodes else replaced
     if shown:
@@ -103,16 +103,16 @@ def _tell(log: StoredRecording, found: Composition, nodes: bool) -> None:
         click.echo(_line(log, part))
 
 
-def _bar(kinds: dict[Kind, int], found: Composition) -> Styled:
-    """Give the bar: as long as the window, or as what is used where the window is not known."""
+def _bar(kinds: dict[Kind, int], found: Composition, width: int) -> Styled:
+    """Give the bar, of so many characters: as long as the window, or as what is used where the window is not known."""
     whole = max(found.window or 0, found.total, 1)
-    cells = {kind: max(1, round(tokens * _WIDTH / whole)) for kind, tokens in kinds.items()}
-    while sum(cells.values()) > _WIDTH:  # what is there is seen, however little it is: at the cost of the largest
+    cells = {kind: max(1, round(tokens * width / whole)) for kind, tokens in kinds.items()}
+    while sum(cells.values()) > width:  # what is there is seen, however little it is: at the cost of the largest
         cells[max(cells, key=lambda kind: cells[kind])] -= 1
     bar = Styled()
     for kind, count in cells.items():
         bar.append("█" * count, style=_STYLES[kind])
-    return bar.append(_FREE * (_WIDTH - sum(cells.values())), style="dim")
+    return bar.append(_FREE * (width - sum(cells.values())), style="dim")
 
 
 def _sum(found: Composition) -> str:

@@ -14,6 +14,7 @@ from everlog.cli.options import declare, session_argument, store_option
 from everlog.cli.plain import one_line
 from everlog.cli.prompting import prompt_from, working_folder
 from everlog.session.header import Header
+from everlog.store.seam import Store
 
 
 @declare("continue")
@@ -45,13 +46,21 @@ def command(
     folder = None if cwd is None else str(working_folder(cwd))
 
     async def work() -> int:
-        header = await _begun(store, None if last else session, last, folder)
+        given = None if last else session
         if text is None:
+            async with stored(store) as opened:
+                header = await _begun(opened, given, last, folder)
             click.echo(f"session {one_line(header.id)}, from {one_line(header.parent_session or '')}")
             return 0
         face = face_for(output)
         async with harness_for(choices, store) as harness:
-            agent = await harness.agents.resume(header.id, model=choices.model, set_up=prepare(choices, harness, face))
+            header = await _begun(harness.store, given, last, folder)
+            set_up = prepare(choices, harness, face)
+            try:
+                agent = await harness.agents.resume(header.id, model=choices.model, set_up=set_up)
+            except BaseException:
+                await harness.store.purge(header.id)
+                raise
             async with agent:
                 outcome = await converse(agent, face, notices(harness, agent), lambda agent: agent.followup(text))
         return outcome.exit_code
@@ -59,8 +68,8 @@ def command(
     return asyncio.run(work())
 
 
-async def _begun(store: str | None, session: str | None, last: bool, cwd: str | None) -> Header:
+async def _begun(store: Store, session: str | None, last: bool, cwd: str | None) -> Header:
     from everlog.interop.continuing import continue_in
 
-    async with stored(store) as opened, await opened.open(await find_id(opened, session, last), "read") as log:
-        return await continue_in(opened, log, cwd)
+    async with await store.open(await find_id(store, session, last), "read") as log:
+        return await continue_in(store, log, cwd)

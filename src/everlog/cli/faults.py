@@ -54,6 +54,7 @@ _USAGE_ERRORS = frozenset(
     {
         "ConfigError",
         "HarnessIncomplete",
+        "HeadInvalid",
         "ModelNeeded",
         "ProviderUnavailable",
         "ScriptInvalid",

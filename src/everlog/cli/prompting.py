@@ -32,4 +32,9 @@ def working_folder(given: str | None) -> Path:
             next(entries, None)
     except OSError as error:
         raise UsageFault(f"the folder {given or '.'} cannot be used: {error.strerror or error}") from None
+    if scrub(str(folder)) != str(folder):
+        raise UsageFault(
+            f"the folder {folder} cannot be used: its name is not text in the encoding of this system, so no session"
+            " could say it; rename it, or set LC_ALL=C.UTF-8 where only the encoding is wrong"
+        )
     return folder

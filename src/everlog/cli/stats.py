@@ -133,13 +133,15 @@ def _show(found: Found, by: str, plot: bool, as_json: bool) -> None:
         return
     _tell(whole, found)
     write_table([_row(name, sums) for name, sums in groups], (by.upper(), *_HEADS[1:]))
-    if plot:
+    if plot and not whole.input + whole.output:
+        click.echo("no tokens to draw: no provider told any")
+    elif plot:
         bars = [(name, (sums.cache_read, sums.fresh + sums.cache_write, sums.output)) for name, sums in groups]
         click.echo(draw(f"tokens by {by}", bars, ("from cache", "read anew", "written")))
 
 
 def _grouped(found: Found, by: str) -> list[tuple[str, Sums]]:
-    """Give the sums of each group: days in their order, others in the order in which they first come, steps first."""
+    """Give the sums of each group: days in their order, turns and steps too, others as they first come."""
     asked: dict[str, list[Asked]] = {}
     tools: dict[str, list[ToolTime]] = {}
     for one in found.asked:
@@ -154,9 +156,15 @@ def _grouped(found: Found, by: str) -> list[tuple[str, Sums]]:
 
 _ORDERS: dict[str, Callable[[str], Any]] = {
     "day": str,
-    "step": lambda name: not name[0].isdigit(),
-    "turn": lambda name: not name[0].isdigit(),
+    "step": lambda name: _numbers(name),
+    "turn": lambda name: _numbers(name),
 }
+
+
+def _numbers(name: str) -> tuple[bool, list[int]]:
+    """Give the place of a turn or a step; what belongs to none comes after."""
+    is_place = name[0].isdigit()
+    return not is_place, [int(number) for number in name.split(".")] if is_place else []
 
 
 def _group_of(one: Asked | ToolTime, by: str) -> str:

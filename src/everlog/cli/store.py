@@ -8,6 +8,7 @@ from functools import partial
 import click
 
 from everlog.cli.exits import FAILED, OK
+from everlog.cli.faults import UsageFault
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import Command, json_option, store_option
 from everlog.cli.output import counted, short_time, write_json, write_table
@@ -16,14 +17,15 @@ from everlog.cli.progress import ProgressLine
 from everlog.errors import EverlogError
 from everlog.store.copying import Copied
 from everlog.store.store import Store, open_store
+from everlog.store.urls import path_of
 
 
-@click.group("store")
+@click.group("store", no_args_is_help=False)
 def command() -> None:
     """Copy, check and tidy the stores of sessions."""
 
 
-@command.command("copy", cls=Command)
+@command.command("copy", cls=Command, short_help="Copy sessions from one store to another.")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.option("--session", "sessions", multiple=True, metavar="SESSION", help="Only this one; may be given again.")
@@ -37,6 +39,7 @@ def copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> 
 
 
 async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> int:
+    _must_be_there(source)
     copied: list[Copied] = []
     failed: dict[str, str] = {}
     async with open_store(source) as origin, open_store(target) as other:
@@ -58,6 +61,12 @@ async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bo
     return FAILED if failed else OK
 
 
+def _must_be_there(source: str) -> None:
+    """Refuse to copy from a file or folder that is not there: opening it would make an empty store."""
+    if source.partition(":")[0] in ("sqlite", "jsonl") and not path_of(source).exists():
+        raise UsageFault(f"no store is at {source}, so there is nothing to copy")
+
+
 async def _parents_first(store: Store) -> list[str]:
     """Give all ids, parents before their forks, so that the copies can share what they have in common."""
     parents = {summary.id: summary.parent_session async for summary in every(store)}
@@ -72,7 +81,7 @@ async def _parents_first(store: Store) -> list[str]:
     return ordered
 
 
-@command.command("check", cls=Command)
+@command.command("check", cls=Command, short_help="Check every session, every blob, and what holds them.")
 @json_option
 @store_option
 def check(as_json: bool, store: str | None) -> int:
@@ -94,7 +103,7 @@ async def _check(url: str | None, as_json: bool) -> int:
     return FAILED if found.faults else OK
 
 
-@command.command("gc", cls=Command)
+@command.command("gc", cls=Command, short_help="Show, or remove, the blobs that nothing names.")
 @click.option("--remove", is_flag=True, help="Remove what is shown. Without it, nothing is changed.")
 @json_option
 @store_option

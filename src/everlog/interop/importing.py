@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from everlog.errors import EverlogError
 from everlog.interop import claude_code, codex, dsh, openhands
 from everlog.interop.chronicle import ForeignRecording
 from everlog.interop.documents import Document, Source
@@ -49,6 +50,16 @@ FORMATS: Mapping[str, Format] = {
     "openhands": Format("OpenHands", openhands.is_log, _by_the_core(openhands.read)),
 }
 """The forms that can be imported, by name."""
+
+
+class FormUnknown(FormatUnsupported):
+    """What is to be imported has none of the forms that are known."""
+
+    def __init__(self, source: Source) -> None:
+        what = "the log" if isinstance(source, bytes) else str(source)
+        forms = ", ".join(f"{form.title} ({name})" for name, form in FORMATS.items())
+        EverlogError.__init__(self, f"{what} has none of the forms that are read here: {forms}")
+        self.found = "unknown"
 
 
 @dataclass(frozen=True)
@@ -129,7 +140,7 @@ def imported(source: Source, format: str | None = None, vocabulary: Vocabulary =
     """
     name = format or detect(source)
     if name is None or name not in FORMATS:
-        raise FormatUnsupported("the file", name or "unknown", ", ".join(FORMATS))
+        raise FormUnknown(source)
     recording = FORMATS[name].read(source, vocabulary)
     return Imported(name, _header(recording, FORMATS[name].goes_on), recording)
 

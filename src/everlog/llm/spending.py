@@ -186,7 +186,7 @@ class Spending:
         for tool in span.tools:
             lasted = _between(tool.start, tool.end) or 0
             name, waited = tool.name or "unknown", min(tool.waited, lasted)
-            yield ToolTime(self._id, step.turn, step.step, name, tool.start, lasted - waited, waited)
+            yield ToolTime(self._id, step.turn, step.step, name, tool.start or span.start, lasted - waited, waited)
 
     def _priced(self, one: Asked) -> Asked:
         provider, _, model = one.model.partition("/")

@@ -16,6 +16,14 @@ class UrlInvalid(StoreError):
     """What was given as the URL of a store is none that can be opened by."""
 
 
+class HeadInvalid(StoreError):
+    """What was given as the head of a log is none that was ever printed."""
+
+    def __init__(self, given: str) -> None:
+        super().__init__(f"{given!r} is not a head; `everlog verify` prints it as COUNT:CHAIN")
+        self.given = given
+
+
 class SessionNotFound(EverlogError):
     """No session has this id.
 
@@ -51,12 +59,12 @@ class SessionExists(EverlogError):
 
 
 class RecordingOnly(EverlogError):
-    """A session that was imported and breaks a rule: it can be looked at, and never appended to."""
+    """A session that was imported and holds less than ours, or breaks a rule: it is never appended to."""
 
     def __init__(self, session: str) -> None:
         super().__init__(
-            f"session {session} is a recording: it was imported with events that break a rule; it can be shown,"
-            f" verified and exported, but not gone on with (`everlog verify {session}` lists them)"
+            f"session {session} is a recording: it can be looked at, and not gone on with;"
+            f" `everlog continue {session}` starts a session from what its model saw"
         )
         self.session = session
 

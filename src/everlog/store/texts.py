@@ -27,8 +27,13 @@ def title_of(event: Event) -> str | None:
 
 
 def preview_of(event: Event) -> str | None:
-    """Give the beginning of what a user/message says, on one line; None for any other event, and an empty one."""
+    """Give the beginning of what a person says in a user/message, on one line; None for any other event.
+
+    Facts and instructions that a plugin told the model come before a person's words, and say nothing of the session.
+    """
     if event.type != "user/message" or not isinstance(event.data, Message):
+        return None
+    if event.data.source.get("kind") == "plugin":
         return None
     return " ".join(event.data.text[: 4 * PREVIEW_CHARACTERS].split())[:PREVIEW_CHARACTERS] or None
 

@@ -15,7 +15,7 @@ from everlog.session.rules.checking import check
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import End, Reader, Torn
 from everlog.store.chain import START, Record, is_sound, link
-from everlog.store.errors import StoreError
+from everlog.store.errors import HeadInvalid
 from everlog.store.events import StoredEvents, damage_of, no_event
 from everlog.store.opening import stored_header
 
@@ -72,14 +72,14 @@ def head_text(end: End) -> str:
 
 
 def read_head(text: str) -> End:
-    """Read a head that `head_text` gave. Raises StoreError when it is none."""
+    """Read a head that `head_text` gave. Raises HeadInvalid when it is none."""
     count, colon, chain = text.strip().partition(":")
     try:
         end = End(int(count), bytes.fromhex(chain))
     except ValueError:
         end = End(-1, b"")
     if not colon or end.next_seq < 0 or len(end.head) != len(START):
-        raise StoreError(f"{text!r} is not a head; `everlog verify` prints it as COUNT:CHAIN")
+        raise HeadInvalid(text)
     return end
 
 

@@ -19,5 +19,8 @@ def value(log: Log, at: int | None) -> list[dict[str, object]]:
 
 def tell(log: Log, at: int | None) -> None:
     """Write each pending input on a line."""
-    for item in log.project("inbox", at):
+    found = list(log.project("inbox", at))
+    if not found:
+        click.echo("nothing waits")
+    for item in found:
         click.echo(f"{item.seq:>6}  {item.target}  {one_line(told_text(item.message.content))}")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 import msgspec
 
+from everlog.cli.output import told_json
 from everlog.cli.plain import harmless
 from everlog.session import Log
 from everlog.session.projections.stream import Moment, Stream
@@ -27,6 +31,11 @@ def tell(log: Log, at: int | None) -> None:
     stream: Stream = log.project("stream", at)
     for moment in stream:
         delta = moment.delta
-        said = repr(delta.text) if delta.text else repr(delta.record or {})
+        said = repr(delta.text) if delta.text else _told(delta.record or {})
         step = f"{moment.turn}.{moment.step}.{moment.attempt}"
         click.echo(f"{moment.seq:>6}  {step}  +{moment.pause} ms  {delta.kind}  {harmless(said)}")
+
+
+def _told(record: Mapping[str, Any]) -> str:
+    """Give what a delta without text says, without what the line tells already."""
+    return ", ".join(f"{name}: {told_json(value)}" for name, value in record.items() if name not in ("kind", "t0"))

@@ -16,5 +16,8 @@ def value(log: Log, at: int | None) -> list[Todo]:
 
 def tell(log: Log, at: int | None) -> None:
     """Write each entry on a line."""
-    for todo in value(log, at):
+    found = value(log, at)
+    if not found:
+        click.echo("no to-do list")
+    for todo in found:
         click.echo(f"{one_line(todo.status):<12} {one_line(todo.content)}")
