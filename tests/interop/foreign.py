@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from everlog.interop.importing import Imported, imported
@@ -18,7 +19,7 @@ def lines(*records: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def taken(data: bytes, format: str) -> Imported:
+def taken(data: bytes | Path, format: str) -> Imported:
     """Import a log that must have this form, and break no rule of ours."""
     found = imported(data)
     assert found.format == format

@@ -23,9 +23,9 @@ _SHOWN = 5
 def command(file: str, format: str | None, as_json: bool, store: str | None) -> None:
     """Take over a session of another tool.
 
-    FILE is a log that the tool wrote, or a folder of events. One of the same kind as ours that breaks no rule becomes a
-    session, which can be resumed; another becomes a recording, which can be looked at, and from which
-    `everlog continue` starts a session. FILE is not touched.
+    FILE is a log that the tool wrote, or a folder or a zip archive of events. One of the same kind as ours that breaks
+    no rule becomes a session, which can be resumed; another becomes a recording, which can be looked at, and from
+    which `everlog continue` starts a session. FILE is not touched.
     """
 
     async def work() -> Imported:

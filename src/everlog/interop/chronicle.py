@@ -88,12 +88,17 @@ class Chronicle:
         self.unknown: Counter[str] = Counter()
         self.remarks: Counter[str] = Counter()
         self.blobs: dict[str, bytes] = {}
-        self.places: dict[object, int] = {}
+        self.places: dict[str | int, int] = {}
         """The seq of what was told under a tag, once it is written."""
 
     def at(self, time: int | None) -> None:
         """Say when what comes next happened, in milliseconds since the epoch; None when that is not told."""
         self._now = self._now if time is None else time
+
+    def place(self, tag: object, seq: int) -> None:
+        """Say under which tag a node can be found; what is no name names nothing."""
+        if isinstance(tag, str | int):
+            self.places[tag] = seq
 
     def blob(self, data: bytes) -> str:
         """Keep binary content, and give its hash."""
@@ -129,7 +134,7 @@ class Chronicle:
             self.end_turn()
         self._ensure_turn()
         seq = self._session.append_json("user/message", self._message(content, beside, form), "append").seq
-        self.places[tag] = seq
+        self.place(tag, seq)
         return seq
 
     def system(self, text: str, beside: Data | None = None) -> None:
@@ -291,7 +296,7 @@ class Chronicle:
             called = {**place, "callId": call["id"], "name": call["name"], "arguments": call["arguments"]}
             taken = self._session.append_json("tool/call", called)
             self._now, data, tag = answer.results.get(call["id"]) or (self._now, self._lost(call["id"]), None)
-            self.places[tag] = self._session.append_json("tool/result", {**place, **data}, "append", [taken.seq]).seq
+            self.place(tag, self._session.append_json("tool/result", {**place, **data}, "append", [taken.seq]).seq)
         self._session.append_json("step/end", place)
         self._now = later
 
@@ -299,10 +304,12 @@ class Chronicle:
         source = {"kind": "model", "provider": answer.provider, "model": answer.model}
         self._name_apart(answer)
         data: Data = {**place, "message": self._made("assistant", answer.blocks, source)}
-        data |= {"usage": _NO_TOKENS | answer.usage} if answer.usage else {}
+        used = {name: count for name, count in answer.usage.items() if type(count) is int and count >= 0}
+        data |= {"usage": _NO_TOKENS | used} if used else {}
         data |= {BESIDE: answer.beside} if answer.beside else {}
         seq = self._session.append_json("assistant/message", data, "append").seq
-        self.places.update(dict.fromkeys(answer.tags, seq))
+        for tag in answer.tags:
+            self.place(tag, seq)
 
     def _name_apart(self, answer: _Answer) -> None:
         """Give calls of one id names of their own; the first keeps it, and with it the result."""
@@ -371,6 +378,11 @@ def text_block(text: str) -> Block:
     return {"type": "text", "text": scrub(text)}
 
 
+def texts_of(content: Sequence[Block]) -> str:
+    """Give the texts of blocks, joined."""
+    return "".join(block["text"] for block in content if isinstance(block.get("text"), str))
+
+
 def foreign_block(program: str, block: object) -> Block:
     """Give a block of a kind that we have no name for, under a name of the program's own."""
     value = block if isinstance(block, dict) else {"value": block}
@@ -390,4 +402,5 @@ __all__ = [
     "call_block",
     "foreign_block",
     "text_block",
+    "texts_of",
 ]

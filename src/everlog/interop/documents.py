@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from everlog.interop.bundles import Bundle, bundle_of
 from everlog.interop.dsh.jsontext import encode_parsed, parse
 from everlog.session.jsonvalue import scrub
 
@@ -19,7 +21,7 @@ HEAD_BYTES = 1024 * 1024
 """By so much of a file its form is told."""
 
 _PIECE = 1024 * 1024
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},"]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)
 
 
 class Unreadable(Exception):
@@ -31,24 +33,23 @@ class Unreadable(Exception):
 
 
 class Document:
-    """A file, a folder of files with one record each, or the bytes of a file."""
+    """A file, the bytes of one, or a folder or a zip archive of files with one record each."""
 
     def __init__(self, source: Source) -> None:
         self._bytes = source if isinstance(source, bytes) else None
         self._path = None if isinstance(source, bytes) else Path(source)
 
-    @property
-    def is_folder(self) -> bool:
-        """Tell whether it is a folder of records."""
-        return self._path is not None and self._path.is_dir()
+    @cached_property
+    def bundle(self) -> Bundle | None:
+        """The files that a folder or an archive holds; None for another file. Raises OSError."""
+        return bundle_of(self._path or self._bytes or b"")
 
     def head(self) -> bytes:
-        """Give its first bytes, at most `HEAD_BYTES`; of a folder, those of its first record. Raises OSError."""
+        """Give its first bytes, at most `HEAD_BYTES`; of a bundle, those of its first record. Raises OSError."""
+        if self.bundle is not None:
+            return self.bundle.events[0].read()[:HEAD_BYTES] if self.bundle.events else b""
         if self._bytes is not None:
             return self._bytes[:HEAD_BYTES]
-        if self.is_folder:
-            first = next(iter(self._files()), None)
-            return b"" if first is None else Document(first).head()
         assert self._path is not None
         with self._path.open("rb") as file:
             return file.read(HEAD_BYTES)
@@ -61,12 +62,12 @@ class Document:
         return self._path.read_bytes()
 
     def texts(self) -> Iterator[bytes]:
-        """Give the JSON text of each record: of a line, an element of an array, or a file of a folder.
+        """Give the JSON text of each record: of a line, an element of an array, or a file of a bundle.
 
         Raises OSError.
         """
-        if self.is_folder:
-            yield from (path.read_bytes() for path in self._files())
+        if self.bundle is not None:
+            yield from (member.read() for member in self.bundle.events)
         elif self.head().lstrip()[:1] == b"[":
             yield from elements(self._pieces())
         else:
@@ -76,11 +77,6 @@ class Document:
         """Give the records in order; what is none, as a line that was cut short, is given as `Unreadable`."""
         for text in self.texts():
             yield record_of(text)
-
-    def _files(self) -> list[Path]:
-        assert self._path is not None
-        folder = self._path / "events" if (self._path / "events").is_dir() else self._path
-        return sorted(folder.glob("*.json"), key=lambda path: [int(n) for n in re.findall(r"\d+", path.stem)[:1]])
 
     def _lines(self) -> Iterator[bytes]:
         if self._bytes is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
 from tests.interop.foreign import PNG, PNG_TEXT, calls, cut_anywhere, lines, lived, said, taken, tokens
+from tests.interop.large import FILLER, measured, write
 
 from everlog.interop.importing import imported
 
@@ -200,17 +199,11 @@ def test_lines_that_are_no_records_are_kept_as_they_are() -> None:
 
 def test_a_file_of_100_megabytes_is_read_a_line_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
-    filler = "x" * 1_000_000
-    with path.open("wb") as file:
-        for number in range(50):
-            first = 2 * number
-            parent = str(first - 1) if number else None
-            file.write(json.dumps(user(str(first), parent, f"{number} {filler}")).encode() + b"\n")
-            file.write(json.dumps(answer(str(first + 1), str(first), filler)).encode() + b"\n")
-    assert path.stat().st_size > 100_000_000
-    tracemalloc.start()
-    found = imported(path)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(found.recording.messages()) == 100
-    assert peak < 250_000_000  # the events themselves are a hundred; no second copy of the file beside them
+    parents = [None, *(str(number) for number in range(99))]
+    write(path, (_large(number, parent) for number, parent in enumerate(parents)))
+    assert len(measured(path).recording.messages()) == 100
+
+
+def _large(number: int, parent: str | None) -> dict[str, Any]:
+    made = answer if number % 2 else user
+    return made(str(number), parent, f"{number} {FILLER}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tests.interop.foreign import PNG, PNG_TEXT, calls, cut_anywhere, lines, lived, said, taken, tokens
+from tests.interop.large import FILLER, measured, write
 
 from everlog.interop.importing import imported
 
@@ -149,6 +151,63 @@ def test_lines_of_the_first_versions_hold_the_items_alone() -> None:
     found = taken(lines(first, {"record_type": "state"}, message("user", "hi"), message("assistant", "hello")), "codex")
     assert said(found) == ["user: hi", "assistant: hello"]
     assert (found.kept, found.unknown) == ({"session_meta": 1, "record": 1}, {})
+
+
+def test_a_sub_agents_records_in_its_parents_file_are_kept_and_counted() -> None:
+    begun = item("function_call", name="spawn_agent", arguments='{"message":"look it up"}', call_id="s")
+    ended = output("s", '{"agent_id":"c-9"}')
+    told = line("event_msg", type="collab_agent_spawn_end", new_thread_id="c-9", status="completed")
+    found = taken(lines(*TURN, says("user", "ask"), begun, told, ended, says("assistant", "Asked.")), "codex")
+    assert calls(found)[-1] == ("spawn_agent", "answered")
+    assert found.kept["collab_agent_spawn_end"] == 1
+    assert b"c-9" in b"".join(event.data_json for event in found.recording.events)
+
+
+def test_a_second_header_in_a_file_is_kept_and_counted() -> None:
+    again = line("session_meta", id="c-0", timestamp=TIME, cwd="/elsewhere", instructions="Be long.")
+    found = taken(lines(*TURN, again, says("user", "more")), "codex")
+    assert (found.header.id, found.header.cwd, said(found)[0]) == ("c-1", "/work", "system: Be brief.")
+    assert found.kept["session_meta"] == 2
+
+
+def test_a_file_that_begins_in_the_middle_goes_on_from_there() -> None:
+    """Its header, the prompt and the call that a result answers are missing."""
+    found = taken(lines(*TURN[8:]), "codex")
+    assert said(found) == ["assistant: There is a.py."]
+    assert found.kept["lone-result"] == 1
+    assert found.remarks["results of calls that are not in the log"] == 1
+
+
+def test_a_result_before_its_call_and_one_told_twice_are_counted() -> None:
+    found = taken(lines(META, says("user", "go"), output("1"), call("1"), output("1"), output("1", "again")), "codex")
+    assert calls(found) == [("shell", "answered")]
+    assert found.kept["lone-result"] == 2
+
+
+def test_records_of_any_form_are_kept_and_counted() -> None:
+    odd = [
+        {"type": "response_item", "payload": None},
+        {"type": "response_item", "payload": {"type": None}},
+        {"type": "response_item", "payload": {"type": "a b/c\n"}},
+        {"type": "event_msg", "payload": {"type": ["x"]}},
+        {"type": "event_msg", "payload": {"type": "token_count", "info": {"total_token_usage": {"input_tokens": "9"}}}},
+        {"type": "compacted", "payload": {"message": 7, "replacement_history": "x"}},
+        {"type": "turn_context", "payload": {"model": None}},
+        {"type": "", "payload": {}},
+        {"type": 5},
+        {},
+        {"timestamp": "never", "type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": "all"}},
+    ]
+    before, found = taken(lines(*TURN), "codex"), taken(lines(*TURN, *odd), "codex")
+    more = sum(found.kept.values()) - sum(before.kept.values())
+    assert more == len(odd)
+
+
+def test_a_file_of_100_megabytes_is_read_a_line_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    turns = [says("assistant" if number % 2 else "user", f"{number} {FILLER}") for number in range(100)]
+    write(path, (META, *turns))
+    assert len(measured(path).recording.messages()) == 101
 
 
 def test_no_beginning_of_a_file_is_too_short_to_be_read() -> None:

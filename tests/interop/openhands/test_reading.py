@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.interop.foreign import PNG, PNG_TEXT, calls, cut_anywhere, lines, lived, said, taken, tokens
+from tests.interop.large import FILLER, measured, write
 
 from everlog.interop.documents import elements
 from everlog.interop.importing import imported
+from everlog.session import FormatUnsupported
 
 TIME = "2026-01-02T03:04:05.678"
 
@@ -140,6 +144,108 @@ def test_an_array_lines_and_a_folder_hold_the_same(events: list[dict[str, Any]],
     assert imported(lines(*events)).recording.events == array
     assert imported(folder.parent).recording.events == array
     assert imported(folder).recording.events == array
+
+
+META = {"id": "c-77", "title": "Listing", "created_at": TIME, "parent_conversation_id": "c-70", "llm_model": "gpt-y"}
+
+
+def zipped(events: list[Any], *more: tuple[str, bytes]) -> bytes:
+    """Give an archive as OpenHands exports it: a file for each event, and one of facts."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, one in reversed(list(enumerate(events))):
+            archive.writestr(f"event_{number:06}_{number}.json", json.dumps(one, indent=2))
+        for name, data in more:
+            archive.writestr(name, data)
+    return held.getvalue()
+
+
+@pytest.mark.parametrize("events", [SDK, OLD])
+def test_an_exported_archive_holds_the_same_and_says_whose_it_is(events: list[Any], tmp_path: Path) -> None:
+    data = zipped(events, ("meta.json", json.dumps(META).encode()))
+    path = tmp_path / "export.zip"
+    path.write_bytes(data)
+    plain, found = imported(as_array(events)), imported(path)
+    assert said(found) == said(plain)
+    assert (calls(found), tokens(found)) == (calls(plain), tokens(plain))
+    assert found.kept == {**plain.kept, "meta": 1}
+    assert (found.header.id, found.header.parent_session, found.header.delegation_depth) == ("c-77", "c-70", 1)
+    assert found.recording.project("title") == "Listing"
+    assert imported(data).recording.events == found.recording.events
+    assert b'"llm_model":"gpt-y"' in b"".join(event.data_json for event in found.recording.events)
+
+
+def test_what_else_stands_in_an_archive_is_counted() -> None:
+    more = (("notes.txt", b"x"), ("odd.json", b"{}"), ("base_state.json", b"[no object"))
+    found = taken(zipped(SDK, *more), "openhands")
+    assert (found.kept["file"], found.kept["unreadable"]) == (1, 1)
+    assert found.remarks == {"files that are no events": 1}
+
+
+def test_a_damaged_event_of_an_archive_is_counted_and_harms_no_other() -> None:
+    whole = zipped(SDK)
+    at = whole.index(b"event_000008_8.json") + len("event_000008_8.json")
+    found = taken(whole[:at] + b"\xff" * 20 + whole[at + 20 :], "openhands")
+    assert found.kept["unreadable"] == 1
+    assert said(found) == said(taken(as_array(SDK[:8]), "openhands"))
+
+
+def test_an_archive_that_is_cut_short_is_of_no_form_that_is_known() -> None:
+    with pytest.raises(FormatUnsupported):
+        imported(zipped(SDK)[:-40])
+
+
+def test_a_folder_keeps_what_stands_beside_its_events(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    for number, one in enumerate(SDK):
+        (tmp_path / "events" / f"event-{number:05}-x.json").write_text(json.dumps(one))
+    (tmp_path / "base_state.json").write_text(json.dumps({"id": "c-5", "agent": {"kind": "Agent"}}))
+    found = taken(tmp_path, "openhands")
+    assert (found.header.id, found.kept["base_state"]) == ("c-5", 1)
+
+
+def test_a_delegated_conversations_events_are_kept_and_counted() -> None:
+    asked = action("20", "d", "r9") | {
+        "tool_name": "delegate",
+        "tool_call": {"id": "d", "name": "delegate", "arguments": '{"command":"spawn"}'},
+    }
+    state = event("ConversationStateUpdateEvent", "22", "environment", key="execution_status", value="finished")
+    found = taken(as_array([*SDK, asked, seen("21", "d", "spawned"), state]), "openhands")
+    assert calls(found)[-1] == ("delegate", "answered")
+    assert found.kept["ConversationStateUpdateEvent"] == 3
+
+
+def test_results_whose_call_is_missing_and_calls_without_a_result_are_counted() -> None:
+    new = taken(as_array([SDK[1], seen("5", "lost", "B"), action("6", "c", "r2")]), "openhands")
+    assert (new.kept["lone-result"], new.remarks["calls without a result"]) == (1, 1)
+    old_one = old(9, observation="run", cause=77, content="x", tool_call_metadata={"tool_call_id": "lost"})
+    older = taken(as_array([OLD[1], old_one, OLD[3]]), "openhands")
+    assert (older.kept["lone-result"], older.remarks["calls without a result"]) == (1, 1)
+
+
+@pytest.mark.parametrize("events", [SDK, OLD])
+def test_events_of_any_form_are_kept_and_counted(events: list[Any]) -> None:
+    odd: list[Any] = [
+        {"kind": "a b/c\n", "id": "o1", "source": "agent"},
+        {"kind": ["x"], "id": ["y"], "source": 5},
+        {"kind": "MessageEvent", "id": "o2", "llm_message": None},
+        {"kind": "ConversationStateUpdateEvent", "id": "o3", "key": "stats", "value": {"usage_to_metrics": "x"}},
+        {"kind": "Condensation", "id": "o4", "forgotten_event_ids": "all", "summary": 5, "timestamp": "never"},
+        {"action": "a b/c", "id": 90, "source": "environment"},
+        {"observation": "a b/c", "cause": [1], "id": 91},
+        {"action": None, "observation": None, "id": 92},
+        {},
+    ]
+    before, found = taken(as_array(events), "openhands"), taken(as_array([*events, *odd]), "openhands")
+    more = sum(found.kept.values()) - sum(before.kept.values())
+    assert more == len(odd)
+
+
+def test_a_file_of_100_megabytes_is_read_an_event_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    turns = [message(str(number), "agent" if number % 2 else "user", f"{number} {FILLER}") for number in range(100)]
+    write(path, turns, between=b",\n", start=b"[", end=b"]")
+    assert len(measured(path).recording.messages()) == 100
 
 
 def test_a_condensation_takes_what_it_forgets_out_of_the_messages() -> None:

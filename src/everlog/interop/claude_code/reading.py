@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from everlog.interop.chronicle import Chronicle, ForeignRecording
+from everlog.interop.chronicle import Chronicle, ForeignRecording, texts_of
 from everlog.interop.claude_code.blocks import PROGRAM, blocks_of, is_result, lightened
 from everlog.interop.claude_code.path import Path, find_path
 from everlog.interop.documents import Document, Record, Source, Unreadable, record_of
@@ -98,7 +98,7 @@ class _Reading:
         kind = record.get("type")
         if kind in ("user", "assistant") and isinstance(record.get("message"), dict):
             self._message(number, record, str(kind))
-        elif kind in _TITLES and isinstance(record.get(_TITLES[kind]), str):
+        elif isinstance(kind, str) and kind in _TITLES and isinstance(record.get(_TITLES[kind]), str):
             self._told.title(record[_TITLES[kind]])
         elif kind == "summary" and isinstance(record.get("summary"), str) and self._is_ours(record):
             self._told.title(record["summary"])
@@ -112,7 +112,7 @@ class _Reading:
     def _aside(self, record: Record, kind: object) -> None:
         if record.get("subtype") == "compact_boundary":
             self._boundary = record
-        known = kind in _KNOWN
+        known = isinstance(kind, str) and kind in _KNOWN
         self._told.keep(kind if isinstance(kind, str) and kind else "record", record, known=known)
 
     def _message(self, number: int, record: Record, kind: str) -> None:
@@ -128,8 +128,7 @@ class _Reading:
         message = record["message"]
         beside = _beside(record, message)
         if record.get("isApiErrorMessage") is True:
-            texts = [block.get("text", "") for block in blocks_of(self._told, message.get("content"))]
-            self._told.failed("".join(texts), beside)
+            self._told.failed(texts_of(blocks_of(self._told, message.get("content"))), beside)
             return
         key = message.get("id") or record.get("uuid")
         model = message.get("model")
@@ -167,7 +166,7 @@ class _Reading:
         facts, self._boundary = self._boundary.get("compactMetadata"), {}
         facts = facts if isinstance(facts, dict) else {}
         tokens = facts.get("preTokens")
-        text = "".join(block.get("text", "") for block in content)
+        text = texts_of(content)
         trigger = str(facts.get("trigger") or "unknown")
         self._told.compacted(content, text, trigger, tokens if isinstance(tokens, int) and tokens > 0 else 0, beside)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from everlog.interop.chronicle import Chronicle, ForeignRecording, text_block
+from everlog.interop.chronicle import Chronicle, ForeignRecording, text_block, texts_of
 from everlog.interop.codex.items import PROGRAM, RESULTS, blocks_of, result_of, said_by_model
 from everlog.interop.documents import Document, Record, Source, Unreadable, record_of
 from everlog.interop.times import milliseconds
@@ -163,7 +163,7 @@ class _Reading:
 
     def _prompt(self, item: dict[str, Any]) -> None:
         role, content = item.get("role"), blocks_of(self._told, item.get("content"))
-        text = "".join(block.get("text", "") for block in content).lstrip()
+        text = texts_of(content).lstrip()
         form = None if role == "user" else str(role)
         if text.startswith(("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")):
             form = "context"

@@ -109,7 +109,7 @@ class Events:
         self._told.keep("Condensation", event)
         shown = text or "What stood here was forgotten."
         seq = self._told.shortened(seqs, [text_block(shown)], text, "condenser", beside=beside)
-        self._told.places[event.get("id")] = seq
+        self._told.place(event.get("id"), seq)
 
     def _aside(self, event: Record, kind: str) -> None:
         self._told.keep(kind, event, known=kind in _KNOWN)

@@ -71,7 +71,7 @@ class Trajectory:
 
     def _action(self, event: Record, name: str, args: dict[str, Any], beside: dict[str, Any]) -> None:
         key, model, usage = self._response(event)
-        self._calls[event.get("id")] = id = self._call_id(event)
+        self._calls[_name(event.get("id"))] = id = self._call_id(event)
         content = blocks_of(self._told, args.get("thought")) + self._asked(id, event, name, args)
         self._told.answer(key, content, model, usage, beside, tag=event.get("id"))
 
@@ -97,7 +97,7 @@ class Trajectory:
 
     def _observation(self, event: Record, beside: dict[str, Any]) -> None:
         name, cause = event["observation"], event.get("cause")
-        id = self._calls.get(cause) or _dict(event.get("tool_call_metadata")).get("tool_call_id")
+        id = self._calls.get(_name(cause)) or _dict(event.get("tool_call_metadata")).get("tool_call_id")
         if id is None or name in _ASIDE:
             self._told.keep(name or "observation", event, known=name in _ASIDE or name in ("error", "user_rejected"))
             return
@@ -121,6 +121,11 @@ class Trajectory:
         self._told.keep("condensation", event)
         shown = text or "What stood here was forgotten."
         self._told.shortened(seqs, [text_block(shown)], text, "condenser", beside=beside)
+
+
+def _name(value: object) -> str:
+    """Give what an event is called by; whatever that is, it can be looked up."""
+    return repr(value)
 
 
 def _dict(value: object) -> dict[str, Any]:
