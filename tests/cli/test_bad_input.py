@@ -166,6 +166,42 @@ def test_a_store_url_that_nobody_knows(cli: Cli, url: str, word: str) -> None:
     assert_one_helpful_line(cli("sessions", "--store", url), 2, word)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["sessions"],
+        ["show", "x"],
+        ["stats"],
+        ["verify"],
+        ["request", "x"],
+        ["fork", "x"],
+        ["delete", "x"],
+        ["repair", "x"],
+        ["store", "check"],
+        ["store", "gc"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("url", ["sqlite:///{}/none.db", "jsonl:///{}/none"])
+def test_a_store_that_was_named_and_is_not_there_is_not_made(cli: Cli, url: str, command: list[str]) -> None:
+    url = url.format(cli.work)
+    assert_one_helpful_line(cli(*command, "--store", url), 1, f"no store at {url}")
+    assert list(cli.work.iterdir()) == []
+
+
+def test_a_copy_from_a_store_that_is_not_there_makes_neither(cli: Cli) -> None:
+    source, target = f"sqlite:///{cli.work}/a.db", f"jsonl:///{cli.work}/b"
+    assert_one_helpful_line(cli("store", "copy", source, target), 1, source)
+    assert list(cli.work.iterdir()) == []
+
+
+def test_an_option_that_a_kind_of_store_does_not_have(cli: Cli) -> None:
+    model = cli.script("- Hello.")
+    for url in ("sqlite:///x.db?mode=ro", "jsonl:///x?mode=ro", "jsonl:///x?compression=lzma", "memory:?mode=ro"):
+        assert_one_helpful_line(cli("run", "go", "--model", model, "--store", url), 2, url)
+    assert list(cli.work.iterdir()) == []
+
+
 def test_a_script_that_is_none(cli: Cli) -> None:
     assert_one_helpful_line(cli("run", "hello", "--model", cli.script("{a: b}")), 2, "script")
 

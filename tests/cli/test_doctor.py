@@ -40,8 +40,18 @@ def test_a_broken_store_and_a_wrong_default_model_are_broken(cli: Cli) -> None:
     assert cli("doctor").code == 1
 
 
-def test_looking_at_a_store_that_is_not_there_tells_that_it_is_empty(cli: Cli) -> None:
-    assert "no sessions yet" in findings(cli)["store"]["detail"]
+def test_looking_at_a_store_that_is_not_there_yet_makes_none(cli: Cli) -> None:
+    store = findings(cli)["store"]
+    assert store["state"] == "ok"
+    assert f"no store at sqlite:///{cli.database} yet" in store["detail"]
+    assert not cli.database.exists()
+
+
+def test_a_store_that_was_named_and_is_not_there_is_broken(cli: Cli) -> None:
+    done = cli("doctor", "--store", f"jsonl:///{cli.work}/nowhere")
+    assert done.code == 1
+    assert "there is no store at" in done.out
+    assert list(cli.work.iterdir()) == []
 
 
 def test_plugins_are_listed_with_state_and_reason(cli: Cli) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from tests.cli.conftest import Cli, Done
@@ -11,6 +13,7 @@ from tests.session.stories import Story, plain_turn
 
 from everlog import open_store
 from everlog.session.payloads import SessionTitle
+from everlog.store.urls import path_of
 
 
 async def told(cli: Cli, id: str, *prompts: str, title: str | None = None) -> None:
@@ -65,6 +68,41 @@ def test_a_session_is_shown_as_it_was_at_a_seq(three: Cli) -> None:
     before = three("show", "alpha-1", "--at", str(end)).out
     assert "› first" in before
     assert "second" not in before
+
+
+def test_looking_where_there_is_no_store_yet_makes_none(cli: Cli) -> None:
+    listed = cli("sessions")
+    assert (listed.code, listed.err) == (0, "")
+    assert listed.out.startswith(f"no store at sqlite:///{cli.database} yet")
+    assert cli("sessions", "--json").json == []
+    assert cli("sessions", "--search", "x", "--json").json == []
+    assert cli("verify").code == cli("stats").code == cli("store", "check").code == cli("store", "gc").code == 0
+    assert cli("show", "alpha").code == 1
+    assert not cli.database.exists()
+
+
+def damage_header(url: str) -> None:
+    """Change the header of the one session of a store behind its back."""
+    path = path_of(url)
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE session SET header_sum = header_sum + 1")
+        return
+    (log,) = path.glob("sessions/*/events.jsonl")
+    log.write_bytes(log.read_bytes().replace(b'"createdAt"', b'"createdOn"', 1))
+    for index in path.glob("index.db*"):
+        index.unlink()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_the_list_marks_a_session_that_is_damaged_and_says_why(cli: Cli, kind: str) -> None:
+    url = f"sqlite:///{cli.work}/x.db" if kind == "sqlite" else f"jsonl:///{cli.work}/x"
+    cli.ran("- Hello.", "the first", "--store", url)
+    damage_header(url)
+    (row,) = [line for line in cli("sessions", "--store", url).out.splitlines() if "damaged" in line]
+    assert "its header is damaged" in row
+    (listed,) = cli("sessions", "--store", url, "--json").json
+    assert listed["damage"].startswith("its header is damaged")
 
 
 def test_looking_leaves_the_store_as_it_was(three: Cli) -> None:

@@ -13,7 +13,7 @@ from everlog.cli.logs import set_up_logs
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
 from everlog.cli.plain import one_line
-from everlog.cli.settings import default_model, store_url
+from everlog.cli.settings import default_model, existing_url, store_url
 from everlog.declared import with_vocabulary
 from everlog.errors import EverlogError
 from everlog.kernel import Config, ConfigError, Discovery, Kernel, Status, discover
@@ -95,6 +95,8 @@ async def _store(config: Config, given: str | None, words: Vocabulary) -> Findin
 
     url = store_url(given, config)
     try:
+        if existing_url(given, config) is None:
+            return Finding("store", "ok", f"no store at {url} yet; the first run makes it")
         async with open_store(url, vocabulary=words) as store:
             some = await store.list(limit=1)
     except (EverlogError, OSError) as error:

@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from everlog.cli.opened import stored
+from everlog.cli.opened import begun
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
 from everlog.cli.plain import one_line
@@ -29,7 +29,7 @@ def command(file: str, format: str | None, as_json: bool, store: str | None) -> 
     """
 
     async def work() -> Imported:
-        async with stored(store) as opened:
+        async with begun(store) as opened:
             return await import_into(opened, file, format)
 
     found = asyncio.run(work())

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from everlog.cli.faults import UsageFault
-from everlog.cli.settings import load_config, store_url
+from everlog.cli.settings import existing_url, load_config, store_url
 from everlog.declared import vocabulary_for_looking
 from everlog.errors import EverlogError
 from everlog.session.jsonvalue import scrub
+from everlog.store.memory import MemoryBackend
 from everlog.store.seam import SessionNotFound, Store, StoredRecording, Summary
 from everlog.store.store import open_store
 
@@ -34,10 +35,27 @@ class AmbiguousSession(EverlogError):
 
 
 @asynccontextmanager
-async def stored(url: str | None) -> AsyncIterator[Store]:
-    """Open the store that a URL names, else the configuration, else the default one."""
+async def stored(given: str | None) -> AsyncIterator[Store]:
+    """Open the store that a URL names, else the configuration, else the default one; none is made.
+
+    Raises:
+        StoreError: no store is where the URL says. Where none was named there may be none yet: it has no sessions.
+    """
     config = load_config()
-    async with open_store(store_url(url, config), vocabulary=vocabulary_for_looking(config)) as store:
+    url = existing_url(given, config)
+    if url is None:
+        async with Store(MemoryBackend(store_url(given, config)), vocabulary_for_looking(config)) as nothing:
+            yield nothing
+        return
+    async with open_store(url, vocabulary=vocabulary_for_looking(config)) as store:
+        yield store
+
+
+@asynccontextmanager
+async def begun(given: str | None) -> AsyncIterator[Store]:
+    """Open a store as `stored` does, and make it when there is none."""
+    config = load_config()
+    async with open_store(store_url(given, config), vocabulary=vocabulary_for_looking(config)) as store:
         yield store
 
 
@@ -115,4 +133,4 @@ async def every(store: Store, trashed: bool = False) -> AsyncIterator[Summary]:
         after = page[-1].cursor
 
 
-__all__ = ["AmbiguousSession", "SessionNotFound", "Standing", "every", "find_id", "look", "reading", "stored"]
+__all__ = ["AmbiguousSession", "SessionNotFound", "Standing", "begun", "every", "find_id", "look", "reading", "stored"]

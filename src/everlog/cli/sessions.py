@@ -14,7 +14,7 @@ from everlog.cli.family import drawn
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import short_time, write_json, write_table
 from everlog.cli.plain import one_line
-from everlog.cli.settings import store_url
+from everlog.cli.settings import existing_url, store_url
 from everlog.store.backend import Hit, Summary
 from everlog.store.urls import opener_of
 
@@ -32,7 +32,10 @@ _ABOUT_LENGTH = 72
 @store_option
 def command(limit: int, after: str | None, search: str | None, trash: bool, as_json: bool, store: str | None) -> None:
     """List the sessions, those used last first."""
-    url = store_url(store)
+    url = existing_url(store)
+    if url is None:
+        _write([]) if as_json else click.echo(f'no store at {store_url(store)} yet; begin one with everlog run "…"')
+        return
     with closing(opener_of(url)(url)) as backend:
         if search is not None:
             hits = backend.search(search, limit)

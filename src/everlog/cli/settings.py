@@ -43,6 +43,32 @@ def store_url(given: str | None, config: Config | None = None) -> str:
     return (config or load_config()).own.section(Defaults, "defaults").store or default_url()
 
 
+def existing_url(given: str | None, config: Config | None = None) -> str | None:
+    """Give the URL of a store that is to be read; None where the default one is to be, and there is none yet.
+
+    Raises StoreError when one was named on the command line, and there is none.
+    """
+    from everlog.store.urls import is_there
+
+    url = store_url(given, config)
+    if is_there(url):
+        return url
+    if given and not _from_environment("store"):
+        from everlog.store.errors import StoreError
+
+        raise StoreError(f"there is no store at {given}; `everlog run --store URL` begins one")
+    return None
+
+
+def _from_environment(option: str) -> bool:
+    """Tell whether an option of the running command was given by its variable, which holds for every command."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    source = None if context is None else context.get_parameter_source(option)
+    return source is click.core.ParameterSource.ENVIRONMENT
+
+
 def default_model(config: Config) -> str | None:
     """Give the model that is asked unless a command names one: EVERLOG_MODEL, else the configuration's."""
     return os.environ.get("EVERLOG_MODEL") or config.section(Defaults, "defaults").model

@@ -42,7 +42,7 @@ async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bo
     _must_be_there(source)
     copied: list[Copied] = []
     failed: dict[str, str] = {}
-    async with open_store(source) as origin, open_store(target) as other:
+    async with stored(source) as origin, open_store(target) as other:
         ids = [await find_id(origin, given, False) for given in sessions] if sessions else await _parents_first(origin)
         with ProgressLine() as line:
             for at, id in enumerate(ids, 1):

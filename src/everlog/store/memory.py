@@ -14,6 +14,7 @@ from everlog.store.catalog.listing import before
 from everlog.store.chain import START, Batch, Record
 from everlog.store.errors import BatchRefused, BlobMissing, LeaseLost, SessionBusy, SessionExists, SessionNotFound
 from everlog.store.texts import holds_all, said_in, snippet, words_of
+from everlog.store.urls import options_of
 
 if TYPE_CHECKING:
     from everlog.store.backend import Backend, Lease, Reader, Torn
@@ -308,6 +309,7 @@ _named: dict[str, MemoryBackend] = {}
 
 
 def open_backend(url: str) -> Backend:
-    """Open `memory:`, a store of its own each time, or `memory:NAME`."""
+    """Open `memory:`, a store of its own each time, or `memory:NAME`. Raises UrlInvalid for an option."""
+    options_of(url)
     name = url.removeprefix("memory:")
     return _named.setdefault(name, MemoryBackend(url)) if name else MemoryBackend(url)

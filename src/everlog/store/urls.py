@@ -17,6 +17,8 @@ _BUILT_IN = {
     "sqlite": "everlog.store.sqlite",
     "jsonl": "everlog.store.jsonl",
 }
+_STANDS_AT = {"sqlite": "", "jsonl": "store.json"}
+"""The file, below the path of a URL, that a store of this kind has."""
 _added: dict[str, Opener] = {}
 
 
@@ -59,6 +61,15 @@ def opener_of(url: str) -> Opener:
     raise UrlInvalid(f"no store has URLs that begin with {scheme}:; there are {known}")
 
 
+def is_there(url: str) -> bool:
+    """Tell whether a store stands where a URL says; True for kinds of stores that only opening can tell it of."""
+    scheme = url.partition(":")[0]
+    if scheme not in _STANDS_AT or scheme in _added:
+        return True
+    path = path_of(url) / _STANDS_AT[scheme]
+    return path.exists() and path.stat().st_size > 0
+
+
 def path_of(url: str) -> Path:
     """Give the path of a URL of files. Raises UrlInvalid when it has none."""
     _, _, rest = url.partition(":")
@@ -73,8 +84,12 @@ def path_of(url: str) -> Path:
     return Path("/", *path.parts[1:]) if path.is_absolute() and sys.platform != "win32" else path
 
 
-def options_of(url: str) -> dict[str, str]:
-    """Give the options after the question mark of a URL."""
+def options_of(url: str, *known: str) -> dict[str, str]:
+    """Give the options after the question mark of a URL. Raises UrlInvalid for one that is not among the known."""
     _, _, query = url.partition("?")
     pairs = (pair.partition("=") for pair in query.split("&") if pair)
-    return {unquote(name): unquote(value) for name, _, value in pairs}
+    options = {unquote(name): unquote(value) for name, _, value in pairs}
+    for name in options.keys() - set(known):
+        there_is = f"there is {', '.join(known)}" if known else "there are none"
+        raise UrlInvalid(f"{url}: a store of this kind has no option {name}; {there_is}")
+    return options

@@ -184,14 +184,11 @@ class JsonlBackend:
 
 def open_backend(url: str) -> Backend:
     """Open the folder of a URL. Raises UrlInvalid for an option that there is not."""
-    options = options_of(url)
-    match options.pop("compression", "none"):
+    match options_of(url, "compression").get("compression", "none"):
         case "zstd":
             kind = framed()
         case "none":
             kind = PlainLog
         case other:
             raise UrlInvalid(f"{url}: compression is zstd or none, not {other}")
-    if options:
-        raise UrlInvalid(f"{url}: there is no option {next(iter(options))}; there is compression")
     return JsonlBackend(path_of(url), kind)

@@ -256,6 +256,6 @@ def _sweep(connection: sqlite3.Connection, key: int | None) -> None:
 
 
 def open_backend(url: str) -> Backend:
-    """Open the database of a URL. Raises StoreError for an option: there are none."""
+    """Open the database of a URL. Raises UrlInvalid for an option: there are none."""
     options_of(url)
     return SqliteBackend(path_of(url))
