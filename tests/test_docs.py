@@ -21,6 +21,7 @@ RUNS = [
     "docs/plugins.md",
     "docs/projections.md",
     "docs/providers.md",
+    "docs/stores.md",
     "docs/tools.md",
 ]
 """Pages whose Python blocks run, top to bottom, in one namespace. On the others they are parsed."""
