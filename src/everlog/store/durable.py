@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, NoReturn, Protocol, Self, TypeAlias
 
 from everlog.session.event import Event
 from everlog.session.fork import fork
 from everlog.session.header import Header
-from everlog.session.live import Clock, Session, SurfaceArgument
+from everlog.session.live import Clock, Session
 from everlog.session.restoring import save
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import Torn
@@ -60,8 +60,6 @@ class DurableSession(Session):
         """Only for the store, which attaches the pen once the stored events are in."""
         super().__init__(header, vocabulary, clock)
         self._pen: Pen | None = None
-        self._reloaded = False
-        self._gone: Exception | None = None
         self._covered = 0
         self._trouble_observers: list[Callable[[Trouble], None]] = []
 
@@ -73,24 +71,33 @@ class DurableSession(Session):
         self._torn = pen.lease.torn
         self._covered = covered
 
-    def _append(
-        self, type: str, data: bytes, surface: SurfaceArgument, sources: Sequence[int] | None, ignorable: bool
-    ) -> Event:
-        if self._gone is not None:
-            raise self._gone
-        if self._reloaded:
-            self._end_reload(type, data, surface, sources, ignorable)
-        return super()._append(type, data, surface, sources, ignorable)
+    def _goes_on_after_reload(self) -> None:
+        """Have the next append preceded by a session/end-seed.
 
-    def _end_reload(self, *first: Any) -> None:
-        """Put a session/end-seed before the first append after a reload, unless the log ends in one.
+        What is asked of a first or of a last append stands in the way of those alone, and costs no other a call.
+        """
+        standing_in: Any = self._append_first
+        self._append = standing_in  # type: ignore[method-assign]
+
+    def _append_first(self, *first: Any) -> Event:
+        """Append, after a session/end-seed unless the log ends in one.
 
         The append is tried on a copy before, so that one that is refused leaves no trace.
         """
         if self.last_type != "session/end-seed":
             fork(self, open_turn="close", clock=self._clock)._append(*first)
-            super()._append("session/end-seed", b"{}", None, None, False)
-        self._reloaded = False
+            Session._append(self, "session/end-seed", b"{}", None, None, False)
+        del self._append
+        return self._append(*first)
+
+    def _takes_no_more(self, error: Exception) -> None:
+        """Refuse every append from now on."""
+
+        def refuse(*_: object) -> NoReturn:
+            raise error
+
+        standing_in: Any = refuse
+        self._append = standing_in  # type: ignore[method-assign]
 
     def _take_in(self, event: Event, data: Any) -> None:
         super()._take_in(event, data)
@@ -160,7 +167,7 @@ class DurableSession(Session):
         """Pass on what the pen met; on the session's own thread."""
         trouble = self.trouble
         if isinstance(trouble, LeaseLost | BatchRefused):
-            self._gone = trouble
+            self._takes_no_more(trouble)
         for observer in tuple(self._trouble_observers):
             observer(trouble)
 
@@ -214,8 +221,9 @@ class DurableSession(Session):
         self._ended()
 
     def _ended(self) -> None:
+        if self.trouble is None or isinstance(self.trouble, WriteFailed):
+            self._takes_no_more(StoreError(f"session {self.id} is closed; open it again to append"))
         self._pen = None
-        self._gone = self._gone or StoreError(f"session {self.id} is closed; open it again to append")
 
     async def __aenter__(self) -> Self:
         return self

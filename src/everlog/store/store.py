@@ -156,7 +156,7 @@ class Store:
         except BaseException:
             await asyncio.shield(self._job(lease.release))
             raise
-        session._reloaded = True
+        session._goes_on_after_reload()
         await self._attach(session, lease, loaded.types, loaded.covered)
         for event in closers(session, "interrupted", found):
             session._take_in(event, typed(event))
