@@ -36,7 +36,7 @@ END;
 STORE = "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 SIZE_BITS = 30
 """No value of SQLite is longer than this tells."""
-_LEAST_ROOM, _MOST_ROOM = 64 * 1024, 4 * 1024 * 1024
+_LEAST_ROOM, _MOST_ROOM = 16 * 1024, 4 * 1024 * 1024
 """The write-ahead log is kept ahead of what is written by so many bytes, up to where SQLite begins it again."""
 
 Synchronous: TypeAlias = Literal["NORMAL", "FULL"]
