@@ -1,5 +1,7 @@
 """Errors become one line and an exit code."""
 
+import sqlite3
+
 import click
 import pytest
 
@@ -26,6 +28,7 @@ from everlog.store.errors import UrlInvalid
         (UrlInvalid("'x' is not the URL of a store"), 2, "not the URL"),
         (HarnessIncomplete("plugin loop: waits"), 2, "plugin loop"),
         (click.UsageError("No such option"), 2, "No such option"),
+        (sqlite3.OperationalError("database or disk is full"), 1, "database or disk is full"),
         (PermissionError(13, "Permission denied", "/x"), 1, "/x: Permission denied"),
         (ExceptionGroup("many", [EverlogError("the first")]), 1, "the first"),
         (KeyboardInterrupt(), 130, "interrupted"),

@@ -92,3 +92,8 @@ def test_each_log_of_the_vectors_is_a_session_exactly_when_it_breaks_no_rule(nam
     story = Story(log.session())
     plain_turn(story)
     assert story.session.messages()[-1].text == "hi"
+
+
+def test_a_record_goes_on_behind_a_carriage_return_in_bytes_as_in_a_file() -> None:
+    line = b'{"type":"user","uuid":"a",\r"parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hi"}}\n'
+    assert [message.text for message in imported(line).recording.messages()] == ["hi"]

@@ -45,6 +45,8 @@ def _told(error: BaseException) -> tuple[str, int]:
             return str(error), USAGE if _is_usage(error) else FAILED
         case OSError():
             return _system_error(error), FAILED
+        case _ if _is_database(error):
+            return f"the database of sessions cannot be used now: {error}", FAILED
         case _:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return f"a fault in Everlog: {what}; --debug shows where", FAULT
@@ -68,6 +70,11 @@ _USAGE_ERRORS = frozenset(
 def _is_usage(error: EverlogError) -> bool:
     """Tell whether the command line or the configuration is at fault."""
     return isinstance(error, UsageFault) or type(error).__name__ in _USAGE_ERRORS
+
+
+def _is_database(error: BaseException) -> bool:
+    """Tell whether SQLite could not work, as on a full disk; by name, as not every command imports it."""
+    return any((kind.__module__, kind.__name__) == ("sqlite3", "OperationalError") for kind in type(error).__mro__)
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -80,7 +80,7 @@ class Document:
 
     def _lines(self) -> Iterator[bytes]:
         if self._bytes is not None:
-            yield from self._bytes.splitlines()
+            yield from self._bytes.split(b"\n")  # not at a carriage return, as of a file
             return
         assert self._path is not None
         with self._path.open("rb") as file:
