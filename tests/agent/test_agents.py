@@ -133,20 +133,52 @@ async def test_unloading_the_loop_ends_its_agents_one_after_the_other() -> None:
 
 async def test_an_agent_that_is_set_up_while_its_loop_goes_is_not_published() -> None:
     async with stage(["a"]) as harness:
-        gate = asyncio.Event()
+        reached, gate = asyncio.Event(), asyncio.Event()
 
         async def wait(agent: Agent) -> None:
+            reached.set()
             await gate.wait()
 
         registry = harness.agents
         making = asyncio.create_task(registry.create(MODEL, set_up=wait))
-        await asyncio.sleep(0.05)
+        await reached.wait()
         await harness.kernel.unload("loop")
         gate.set()
         with pytest.raises(EverlogError):
             await making
         assert registry.list() == []
         assert await ids(harness) == []
+
+
+@pytest.mark.parametrize("way", ["create", "open"])
+async def test_a_session_that_opens_while_the_loop_goes_is_given_back(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(["a"]) as harness:
+        async with await harness.agents.create(MODEL) as agent:
+            pass
+        reached, gate = asyncio.Event(), asyncio.Event()
+        opened = getattr(harness.store, way)
+
+        async def slowly(*given: object, **more: object) -> object:
+            session = await opened(*given, **more)
+            reached.set()
+            await gate.wait()
+            return session
+
+        with monkeypatch.context() as patched:
+            patched.setattr(harness.store, way, slowly)
+            agents = harness.agents
+            making = agents.create(MODEL) if way == "create" else agents.resume(agent.id, model=MODEL)
+            made = asyncio.ensure_future(making)
+            await reached.wait()
+            await harness.kernel.unload("loop")
+            gate.set()
+            with pytest.raises(NoLoop):
+                await made
+        assert await ids(harness) == [agent.id]
+        async with await harness.store.open(agent.id, "write") as session:
+            assert session.id == agent.id
 
 
 async def test_the_loop_comes_back_with_what_it_requires() -> None:

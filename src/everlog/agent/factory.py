@@ -26,7 +26,11 @@ _log = logging.getLogger("everlog.agent")
 
 
 class ModelNeeded(EverlogError):
-    """A session that never asked a model is resumed without naming one."""
+    """A session that never asked a model is resumed without naming one.
+
+    Attributes:
+        id: the session's.
+    """
 
     def __init__(self, id: str) -> None:
         super().__init__(f"session {id} has asked no model yet; name one as provider/model")
@@ -52,7 +56,7 @@ class LoopFactory(AgentFactory):
         for agent in tuple(self._made):
             try:
                 await agent.dispose()
-            except EverlogError as error:
+            except Exception as error:  # whatever it is, the others still have to end
                 _log.error("the agent of session %s did not end well: %s", agent.id, error)
 
     async def create(self, model: str, header: Header, set_up: SetUp | None, below: Agent | None = None) -> OwnedAgent:
@@ -92,10 +96,11 @@ class LoopFactory(AgentFactory):
         self, session: DurableSession, route: Route, set_up: SetUp | None, above: Scope | None = None
     ) -> LiveAgent:
         """Give an agent that is set up and published; when that fails, nothing is left of it but the stored session."""
-        scope = (above or self._scope).child(f"agent {session.id}")
-        scope.provide(Session, session)
-        scope.provide(Boundary, Boundary(session))
-        agent = LiveAgent(session, scope, self._models, route, self._tools, self._prompt)
+        try:
+            agent = self._placed(session, route, above)
+        except BaseException:
+            await session.close()  # no agent has it yet that would give it back
+            raise
         try:
             prepared = set_up(agent) if set_up is not None else None
             if inspect.isawaitable(prepared):
@@ -105,6 +110,14 @@ class LoopFactory(AgentFactory):
             await agent.dispose()
             raise
         return agent
+
+    def _placed(self, session: DurableSession, route: Route, above: Scope | None) -> LiveAgent:
+        if self._closed:  # the loop was unloaded while the store opened the session
+            raise NoLoop
+        scope = (above or self._scope).child(f"agent {session.id}")
+        scope.provide(Session, session)
+        scope.provide(Boundary, Boundary(session))
+        return LiveAgent(session, scope, self._models, route, self._tools, self._prompt)
 
     def _publish(self, agent: LiveAgent) -> Callable[[], None]:
         if self._closed:  # the loop was unloaded while the agent was set up
