@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from typing import BinaryIO
 from everlog.kernel import Scope
 from everlog.tools.processes import Command
 from everlog.tools.seam import ToolContext, ToolFailure, ToolOutput, output
-from everlog.tools.spooling import shown_output
+from everlog.tools.spooling import shown_output, written
 from everlog.tools.threads import in_thread
 
 MAX_OUTPUT_BYTES = 256_000_000
@@ -28,7 +27,7 @@ class Job:
         command: the shell command.
         running: the process group.
         out: where its output goes.
-        position: how much of the output has been given.
+        position: how many bytes of the output have been given.
         ending: why it was ended before its time, or None.
     """
 
@@ -57,8 +56,9 @@ class Job:
 
     async def news(self, context: ToolContext) -> ToolOutput:
         """Give what it wrote since this was last asked, and its state."""
-        text = await in_thread(partial(shown_output, context, self.out, self.position))
-        self.position = os.fstat(self.out.fileno()).st_size
+        end = written(self.out)  # what comes while this is read is for the next time
+        text = await in_thread(partial(shown_output, context, self.out, self.position, end))
+        self.position = end
         told = [*([text] if text else []), f"[{self.id}: {self.state}]"]
         return output("\n".join(told), {"job": self.id, "exitStatus": self.running.status})
 
@@ -119,7 +119,7 @@ async def _watched(job: Job) -> None:
     leader = asyncio.ensure_future(job.running.wait())
     while not leader.done():
         await asyncio.wait({leader}, timeout=0.25)
-        if not job.out.closed and os.fstat(job.out.fileno()).st_size > MAX_OUTPUT_BYTES:
+        if not job.out.closed and written(job.out) > MAX_OUTPUT_BYTES:
             job.ending = f"it wrote more than {MAX_OUTPUT_BYTES:,} bytes"
             break
     await job.running.end()

@@ -13,9 +13,14 @@ MARGIN = 4_000
 """How much more is looked at than is shown, so that a secret at the edge is seen whole."""
 
 
-def shown_output(context: ToolContext, out: BinaryIO, start: int = 0) -> str:
-    """Give the output from a position on, or its head and tail with what was cut said, and the whole in a blob."""
-    size = os.fstat(out.fileno()).st_size - start
+def written(out: BinaryIO) -> int:
+    """Give how many bytes of output there are by now."""
+    return os.fstat(out.fileno()).st_size
+
+
+def shown_output(context: ToolContext, out: BinaryIO, start: int, end: int) -> str:
+    """Give the output between two positions, in bytes; of much, head and tail, with the whole in a blob."""
+    size = end - start
     if size <= SHOWN_BYTES:
         return _piece(out, start, size).rstrip("\n")
     head = SHOWN_BYTES * 3 // 5

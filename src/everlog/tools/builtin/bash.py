@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import uuid
 from functools import partial
@@ -15,7 +14,7 @@ from everlog.tools.jobs import MAX_OUTPUT_BYTES, jobs_of, spool
 from everlog.tools.processes import Command
 from everlog.tools.sandbox import Sandbox
 from everlog.tools.seam import ToolContext, ToolFailure, ToolOutput, output
-from everlog.tools.spooling import shown_output
+from everlog.tools.spooling import shown_output, written
 from everlog.tools.threads import in_thread
 
 DEFAULT_SECONDS = 120.0
@@ -65,11 +64,12 @@ async def _finished(context: ToolContext, command: str, seconds: float) -> ToolO
             left = await running.end()
         except asyncio.CancelledError:
             await running.end()
-            text = await in_thread(partial(shown_output, context, out))
+            text = await in_thread(partial(shown_output, context, out, 0, written(out)))
             text = f"{text}\n[cancelled: the command was ended, and may have done part of its work]".lstrip("\n")
             raise ToolFailure(text, code="TOOL_CANCELLED") from None
-        text = await in_thread(partial(shown_output, context, out))
-        return _result(text, running, os.fstat(out.fileno()).st_size, ending, left)
+        size = written(out)
+        text = await in_thread(partial(shown_output, context, out, 0, size))
+        return _result(text, running, size, ending, left)
 
 
 async def _start(context: ToolContext, command: str, out: BinaryIO) -> Command:
@@ -93,7 +93,7 @@ async def _watched(running: Command, out: BinaryIO, seconds: float) -> str | Non
             done, _ = await asyncio.wait({leader}, timeout=min(rest, 0.1))
             if done:
                 return None
-            if os.fstat(out.fileno()).st_size > MAX_OUTPUT_BYTES:
+            if written(out) > MAX_OUTPUT_BYTES:
                 return f"ended: it wrote more than {MAX_OUTPUT_BYTES:,} bytes"
         return f"ended: it took longer than {seconds:g} seconds"
     finally:
