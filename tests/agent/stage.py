@@ -91,6 +91,6 @@ def _result(message: Any) -> str:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Return when a condition holds; it is looked at every few milliseconds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0.005)

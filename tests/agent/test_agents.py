@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.agent.stage import MODEL, endings, payloads, said, stage, told, types, until
+from tests.agent.stage import MODEL, call, endings, payloads, said, stage, told, types, until
 
 from everlog.agent.seam import Agent, AgentEnded, AgentNotFound, Agents, NoLoop
 from everlog.errors import EverlogError
@@ -228,12 +228,20 @@ async def test_a_plugin_that_is_given_takes_the_place_of_the_found_one() -> None
 
 
 async def test_agents_run_side_by_side() -> None:
-    async with stage([[{"pause": 50}, {"text": "a"}]]) as harness:
+    met = asyncio.Barrier(5)
+
+    @tool(effects="read-only")
+    async def meet() -> str:
+        """Wait for the others."""
+        await met.wait()
+        return "met"
+
+    async with stage([call("meet"), "a"], [meet]) as harness:
         agents = [await harness.agents.create(MODEL) for _ in range(5)]
         for agent in agents:
             agent.followup("go")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             for agent in agents:
                 await agent.when_idle()
-        assert [said(agent.session) for agent in agents] == [["user: go", "assistant: a"]] * 5
+        assert [said(agent.session)[-2:] for agent in agents] == [["user: met", "assistant: a"]] * 5
         assert harness.kernel[Agents].list() == agents

@@ -202,7 +202,18 @@ import asyncio, sys
 from everlog import Harness
 from everlog.kernel import Config
 from everlog.llm.script import scripted
+from everlog.session.records import deltas_of
+from everlog.store import open_store
 from tests.agent.test_delegation import BOTH, CONFIG
+
+async def halves(store):
+    # how many children have their half of an answer in the store, as another process sees it
+    said = []
+    async with open_store(store) as other:
+        for one in await other.list():
+            async with await other.open(one.id, "read") as log:
+                said.append("".join(delta.text for event in log.events for delta in deltas_of(event)))
+    return said.count("Half an answer")
 
 async def main(store):
     config = Config.parse(CONFIG + '[plugin.delegation]\\nmodel = "script/child"\\n')
@@ -210,12 +221,8 @@ async def main(store):
     async with Harness(config, store, [scripts]) as harness:
         agent = await harness.agents.create("script/it")
         agent.followup("go")
-        def has_begun(log):
-            return any(event.type == "assistant/chunk" for event in log.events)
-        while sum(has_begun(a.session) for a in harness.agents.list() if a.id != agent.id) < 2:
+        while await halves(store) < 2:
             await asyncio.sleep(0.01)
-        for one in harness.agents.list():
-            await one.session.flush()
         print(agent.id, flush=True)
         await agent.when_idle()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.agent.stage import MODEL, payloads, stage, told, types
+from tests.agent.stage import MODEL, payloads, stage, told, types, until
 
 from everlog.agent.boundary import RequestDiffers
 from everlog.agent.seam import SIDE_DISPATCH, OwnedAgent, SideOutgoing
@@ -129,8 +129,7 @@ async def test_cancelling_it_closes_the_stream_and_leaves_nothing_open() -> None
     async with stage(["a"]) as harness:
         agent = await told(harness, "one")
         asking = asyncio.create_task(side(harness).ask(aside(agent, [{"pause": 60_000}, {"text": "-"}])))
-        while "request/side" not in types(agent.session):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        await until(lambda: "request/side" in types(agent.session))
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -139,12 +138,13 @@ async def test_cancelling_it_closes_the_stream_and_leaves_nothing_open() -> None
 
 
 async def test_it_may_be_asked_while_a_turn_runs() -> None:
-    async with stage([[{"text": "a"}, {"pause": 200}, {"text": "b"}]]) as harness:
+    async with stage([[{"text": "a"}, {"pause": 60_000}, {"text": "b"}]]) as harness:
         agent = await harness.agents.create(MODEL)
         agent.followup("one")
-        while "request/sent" not in types(agent.session):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        await until(lambda: "request/sent" in types(agent.session))
         await side(harness).ask(aside(agent))
+        assert agent.running
+        agent.cancel()
         await agent.when_idle()
-        assert types(agent.session).index("request/side") < types(agent.session).index("assistant/message")
+        assert types(agent.session).index("request/side") < types(agent.session).index("turn/end")
         assert check(agent.session) == []

@@ -115,10 +115,11 @@ async def test_an_agents_jobs_end_with_it(workspace: Path) -> None:
 
 
 async def written(path: Path) -> None:
-    for _ in range(1_000):
+    for _ in range(6_000):
         if path.exists() and path.read_text():
             return
         await asyncio.sleep(0.01)
+    raise AssertionError(f"{path} was not written")
 
 
 CRASHING = """

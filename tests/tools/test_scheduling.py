@@ -148,9 +148,12 @@ async def test_cancelling_answers_every_call(shop: Workshop, gates: Gates) -> No
 
 
 async def test_a_result_that_was_there_before_the_cancellation_is_kept(shop: Workshop, workspace: Path) -> None:
+    began = asyncio.Event()
+
     @tool
     async def stubborn(context: ToolContext) -> ToolOutput:
         """Finish what it began."""
+        began.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -159,19 +162,19 @@ async def test_a_result_that_was_there_before_the_cancellation_is_kept(shop: Wor
 
     shop.tools.add(stubborn)
     working = asyncio.create_task(shop.step(call("stubborn")))
-    await until(lambda: "tool/call" in shop.types())
-    await asyncio.sleep(0.01)
+    await began.wait()
     working.cancel()
     await asyncio.wait({working})
     assert [text(result) for result in shop.results()] == ["half of it is done"]
 
 
 async def test_a_tool_that_will_not_stop_is_left_behind_and_its_outcome_says_so(shop: Workshop) -> None:
-    ended = asyncio.Event()
+    began, ended = asyncio.Event(), asyncio.Event()
 
     @tool
     async def deaf() -> str:
         """Hear nothing."""
+        began.set()
         while not ended.is_set():
             try:
                 await ended.wait()
@@ -181,8 +184,7 @@ async def test_a_tool_that_will_not_stop_is_left_behind_and_its_outcome_says_so(
 
     shop.tools.add(deaf)
     working = asyncio.create_task(shop.step(call("deaf"), call("deaf")))
-    await until(lambda: "tool/call" in shop.types())
-    await asyncio.sleep(0.01)
+    await began.wait()
     working.cancel()
     await asyncio.wait({working})
     assert [code(result) for result in shop.results()] == ["TOOL_ABANDONED", "TOOL_NOT_STARTED"]
@@ -191,24 +193,24 @@ async def test_a_tool_that_will_not_stop_is_left_behind_and_its_outcome_says_so(
 
 async def test_a_second_cancellation_does_not_wait_for_the_grace_time(workspace: Path) -> None:
     shop = Workshop(workspace, grace=3_600)
-    ended = asyncio.Event()
+    began, told, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     @tool
     async def deaf() -> str:
         """Hear nothing."""
+        began.set()
         while not ended.is_set():
             try:
                 await ended.wait()
             except asyncio.CancelledError:
-                continue
+                told.set()
         return "late"
 
     shop.tools.add(deaf)
     working = asyncio.create_task(shop.step(call("deaf")))
-    await until(lambda: "tool/call" in shop.types())
-    await asyncio.sleep(0.01)
+    await began.wait()
     working.cancel()
-    await asyncio.sleep(0.01)
+    await told.wait()
     working.cancel()
     await asyncio.wait({working})
     assert [code(result) for result in shop.results()] == ["TOOL_ABANDONED"]
@@ -260,17 +262,21 @@ async def test_a_tool_that_takes_too_long_is_stopped(shop: Workshop) -> None:
     assert code(result) == "TOOL_TIMEOUT"
 
 
-async def test_a_function_in_a_thread_is_told_to_stop_and_may_finish(shop: Workshop) -> None:
+async def test_a_function_in_a_thread_is_told_to_stop_and_may_finish(workspace: Path) -> None:
+    shop = Workshop(workspace, grace=3_600)
+    began = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
     @tool(effects="idempotent")
     def counting(context: ToolContext) -> str:
         """Count until told to stop."""
+        loop.call_soon_threadsafe(began.set)
         context.cancelled.wait()
         return "counted"
 
     shop.tools.add(counting)
     working = asyncio.create_task(shop.step(call("counting")))
-    await until(lambda: "tool/call" in shop.types())
-    await asyncio.sleep(0.01)
+    await began.wait()
     working.cancel()
     await asyncio.wait({working})
     assert [text(result) for result in shop.results()] == ["counted"]

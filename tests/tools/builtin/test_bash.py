@@ -23,9 +23,9 @@ def is_running(pid: int) -> bool:
 
 
 def ended(path: Path) -> bool:
-    """Whether the process whose id stands in a file has ended, after a moment of patience."""
+    """Whether the process whose id stands in a file has ended; not so patient that it would end by itself."""
     pid = int(path.read_text())
-    for _ in range(100):
+    for _ in range(1_000):
         if not is_running(pid):
             return True
         time.sleep(0.02)
@@ -33,7 +33,7 @@ def ended(path: Path) -> bool:
 
 
 async def appears(path: Path) -> None:
-    for _ in range(500):
+    for _ in range(6_000):
         if path.exists() and path.read_text().strip():
             return
         await asyncio.sleep(0.01)
@@ -111,7 +111,7 @@ async def test_bash_ends_a_command_that_writes_without_end(shop: Workshop, monke
 async def test_a_command_runs_on_in_the_background_and_is_asked_how_it_goes(shop: Workshop, workspace: Path) -> None:
     begun = await shop.one("bash", command="echo one; until [ -e go ]; do sleep 0.02; done; echo two", background=True)
     assert "job-1" in text(begun)
-    for _ in range(100):
+    for _ in range(3_000):
         told = text(await shop.one("bash_output", job="job-1"))
         if "one" in told:
             break
@@ -149,7 +149,7 @@ command = "(trap '' TERM HUP; echo $BASHPID > inner; sleep 60; sleep 60) & wait"
 asyncio.run(bash(ToolContext(cwd=Path(sys.argv[1])), command=command))
 """
     everlog = subprocess.Popen([sys.executable, "-c", program, str(workspace)])
-    for _ in range(500):
+    for _ in range(3_000):
         if (workspace / "inner").exists() and (workspace / "inner").read_text().strip():
             break
         time.sleep(0.02)
