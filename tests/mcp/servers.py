@@ -27,8 +27,10 @@ BARE_PEER = [sys.executable, str(_PEERS / "bare_mcp_server.py")]
 
 
 def toml(command: Sequence[str], more: str = "", name: str = "peer") -> str:
+    """Give the table of a server, which has all the time it needs to start unless something else is said."""
     words = ", ".join(f"'{word}'" for word in command)
-    return f"[mcp.servers.{name}]\ncommand = [{words}]\n{more}\n"
+    patient = "" if "start_timeout" in more else "start_timeout = 120\n"
+    return f"[mcp.servers.{name}]\ncommand = [{words}]\n{patient}{more}\n"
 
 
 @asynccontextmanager

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.agent.stage import BARE, MODEL, call, payloads
+from tests.agent.stage import BARE, MODEL, call, payloads, until
 from tests.mcp.servers import BARE_PEER, PEER, connection, reasons, results, stage, text, told, toml, worked
 
 from everlog import Harness
@@ -125,51 +123,45 @@ async def test_a_session_goes_on_without_the_server_that_it_began_with(tmp_path:
 
 
 @contextmanager
-def serving_over_http() -> Iterator[str]:
-    """Give the address of the SDK's server over streamable HTTP."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    with subprocess.Popen([*PEER, str(port)], stderr=subprocess.DEVNULL) as process:
+def over_http(more: str = "") -> Iterator[str]:
+    """Give the table of the SDK's server, over streamable HTTP."""
+    with subprocess.Popen([*PEER, "http"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
         try:
-            yield f"http://127.0.0.1:{port}/mcp"
+            url = f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+            yield f'[mcp.servers.peer]\nurl = "{url}"\nstart_timeout = 120\n{more}\n'
         finally:
             process.kill()
 
 
-async def reachable(url: str) -> None:
-    host, port = url.split("/")[2].split(":")
-    async with asyncio.timeout(60):
-        while await asyncio.to_thread(_refused, host, int(port)):  # noqa: ASYNC110 - it has no event of its own
-            await asyncio.sleep(0.05)
-
-
-def _refused(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((host, port)) != 0
-
-
 async def test_a_server_is_reached_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PEER_TOKEN", "opened-by-this-1")
-    with serving_over_http() as url:
-        await reachable(url)
-        table = f'[mcp.servers.peer]\nurl = "{url}"\ntoken_env = "PEER_TOKEN"\nheaders = {{"X-Mine" = "yes"}}\n'
-        asks = [call("mcp__peer__add", a=2, b=3), call("mcp__peer__headers"), "Done."]
+    asks = [call("mcp__peer__add", a=2, b=3), call("mcp__peer__headers"), "Done."]
+    with over_http('token_env = "PEER_TOKEN"\nheaders = {"X-Mine" = "yes"}') as table:
         added, headers = await results(asks, table)
-        assert text(added) == "5"
-        assert "authorization=Bearer [value of PEER_TOKEN removed]" in text(headers)
-        assert "x-mine=yes" in text(headers)
+    assert text(added) == "5"
+    assert "authorization=Bearer [value of PEER_TOKEN removed]" in text(headers)
+    assert "x-mine=yes" in text(headers)
 
 
-async def test_a_server_over_http_that_ends_is_gone() -> None:
-    with serving_over_http() as url:
-        await reachable(url)
-        table = f'[mcp.servers.peer]\nurl = "{url}"\nrestarts = 0\n'
-        async with worked([call("mcp__peer__die"), "Gone."], table) as (harness, agent):
-            [died] = payloads(agent.session, "tool/result")
-            assert died.error.code == "MCP_SERVER_GONE"
-            assert "no longer available" in told(agent.session)[0]
+async def test_a_server_over_http_that_changes_its_list_or_ends_is_handled() -> None:
+    asks = [call("mcp__peer__grow"), "Grown.", call("mcp__peer__extra"), call("mcp__peer__die"), "Gone."]
+    with over_http("restarts = 0") as table:
+        async with worked(asks, table) as (harness, agent):
+            await until(lambda: "mcp__peer__extra" in harness.kernel[McpServers]["peer"].tools)
+            agent.followup("on")
+            await agent.when_idle()
+            _, extra, died = payloads(agent.session, "tool/result")
+            assert (text(extra), died.error.code) == ("extra", "MCP_SERVER_GONE")
+            assert "no longer available" in told(agent.session)[-1]
             assert not connection(harness).is_up
+
+
+async def test_a_token_that_is_not_there_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PEER_TOKEN", raising=False)
+    table = '[mcp.servers.peer]\nurl = "http://127.0.0.1:1/mcp"\ntoken_env = "PEER_TOKEN"\nrestarts = 0\n'
+    async with stage([], table) as harness:
+        assert "PEER_TOKEN" in (connection(harness).failure or "")
 
 
 async def test_a_projects_own_file_starts_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

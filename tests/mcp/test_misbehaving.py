@@ -9,6 +9,7 @@ import pytest
 from tests.agent.stage import MODEL, call, endings, payloads, until
 from tests.mcp.servers import BARE_PEER, connection, reasons, results, stage, text, told, toml, worked
 
+from everlog import Harness
 from everlog.mcp import connection as connecting
 from everlog.mcp import wire
 from everlog.mcp.plugin import McpServers
@@ -65,8 +66,14 @@ async def test_a_call_that_takes_too_long_ends_and_the_server_goes_on() -> None:
     async with worked([call("mcp__peer__wait"), "Done."], toml(BARE_PEER, "timeout = 1")) as (harness, agent):
         [waited] = payloads(agent.session, "tool/result")
         assert waited.error.code == "TOOL_TIMEOUT"
-        heard = await connection(harness).call("heard", {})
-        assert "notifications/cancelled" in str(heard)
+        assert "notifications/cancelled" in await heard_by(harness)
+
+
+async def heard_by(harness: Harness) -> str:
+    """Give what the server heard so far, however long it takes to say so."""
+    line = connection(harness)._line
+    assert line is not None
+    return str(await line.ask("tools/call", {"name": "heard"}))
 
 
 async def test_a_server_that_hangs_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,11 +88,12 @@ async def test_a_server_that_hangs_is_broken(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_a_server_that_hangs_while_nothing_is_called_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_PING_TIMEOUT", 0.2)
-    async with stage([], toml(BARE_PEER, f"timeout = 600\nping = 0.1\n{ONCE}")) as harness:
+    async with stage([], toml(BARE_PEER, f"ping = 0.1\n{ONCE}")) as harness:
         one = connection(harness)
-        await one._line.ask("tools/call", {"name": "heard"})  # it answers
+        while "ping" not in await heard_by(harness):  # noqa: ASYNC110 - it has no event of its own
+            await asyncio.sleep(0.05)
         assert one.is_up
+        monkeypatch.setattr(wire, "_PING_TIMEOUT", 0.2)
         one._line._dispatcher.send_raw_request = _never  # what it is asked from now on does not reach it
         await until(lambda: one.given_up)
         assert one.failure == "it stopped answering"
@@ -104,7 +112,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server() -> None:
         await agent.when_idle()
         [stopped] = payloads(agent.session, "tool/result")
         assert stopped.error.code == "TOOL_CANCELLED"
-        assert "notifications/cancelled" in str(await connection(harness).call("heard", {}))
+        assert "notifications/cancelled" in await heard_by(harness)
 
 
 async def test_an_error_of_the_protocol_is_a_failed_call_of_a_server_that_lives() -> None:
@@ -113,6 +121,11 @@ async def test_an_error_of_the_protocol_is_a_failed_call_of_a_server_that_lives(
     )
     assert (refused.error.code, "not today" in text(refused)) == ("MCP_ERROR", True)
     assert text(added) == "2"
+
+
+async def test_half_of_a_surrogate_pair_is_replaced() -> None:
+    [half] = await results([call("mcp__peer__half"), "Done."], toml(BARE_PEER))
+    assert text(half) == "half of a pair: \ufffd."
 
 
 async def test_a_huge_result_is_bounded_and_can_be_read_in_whole() -> None:
@@ -130,7 +143,7 @@ async def test_tools_and_schemas_that_are_not_as_they_should_be_are_made_so_or_l
         assert text(fine) == "fine was called"
         assert (text(structured), structured.meta) == ("a text", {"structured": {"any": "thing"}})
         offered = {tool["name"]: tool for tool in payloads(agent.session, "request/header")[0].header.tools}
-        assert len(offered) == len(harness.kernel[McpServers]["peer"].tools) == 12
+        assert len(offered) == len(harness.kernel[McpServers]["peer"].tools) == 13
         assert all(tool["parameters"]["type"] == "object" for tool in offered.values())
         assert offered["mcp__peer__fine"]["description"] == "Tool fine."
 

@@ -81,5 +81,5 @@ def test_doctor_tells_which_servers_answer(cli: Cli) -> None:
     done = cli("doctor", "--json")
     found = {row["subject"]: row for row in done.json}
     assert found["mcp server peer"]["state"] == "ok"
-    assert "15 tools" in found["mcp server peer"]["detail"]
+    assert "16 tools" in found["mcp server peer"]["detail"]
     assert (found["mcp server broken"]["state"], done.code, done.err) == ("broken", 1, "")

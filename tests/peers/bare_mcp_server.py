@@ -17,7 +17,7 @@ from typing import Any
 PNG = b"\x89PNG\r\n\x1a\nnot really"
 heard: list[str] = []
 names = ["add", "die", "block", "wait", "grow", "heard", "contents", "huge", "refuse", "fail", "structured", "drop"]
-names += ["reads", "looks_up", "environment"]
+names += ["reads", "looks_up", "environment", "half"]
 HINTS = {"reads": {"readOnlyHint": True, "openWorldHint": False}, "looks_up": {"readOnlyHint": True}}
 
 
@@ -44,6 +44,7 @@ ODD: list[Any] = [
     tool("properties", inputSchema={"type": "object", "properties": ["a"], "required": [1]}),
     tool("either", inputSchema={"anyOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {}, "b": 1}}),
     tool("vast", inputSchema={"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(10_000)}}),
+    tool("lone", description="half of a pair: \ud800"),
     tool("no-output", outputSchema={"type": "nonsense"}),
     tool("annotated", annotations="read-only"),
 ]
@@ -74,6 +75,7 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         "environment": lambda: text(" ".join(os.environ)),
         "heard": lambda: text(" ".join(heard)),
         "contents": lambda: {"content": CONTENTS},
+        "half": lambda: text("half of a pair: \ud800."),
         "huge": lambda: text("x" * 300_000),
         "fail": lambda: {"content": [CONTENTS[0], CONTENTS[1]], "isError": True},
         "structured": lambda: {"content": [], "structuredContent": {"celsius": 21.5}},

@@ -1,10 +1,12 @@
-"""A small MCP server made with the official SDK: a script that speaks on stdin and stdout, or over HTTP with a port."""
+"""A small MCP server made with the official SDK: a script that speaks on stdin and stdout, or over HTTP with `http`."""
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 
+import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
 
 server = MCPServer("peer", log_level="ERROR")
@@ -40,8 +42,30 @@ def die() -> str:
     os._exit(3)
 
 
+@server.tool()
+async def grow(context: Context) -> str:
+    """Get another tool."""
+
+    def extra() -> str:
+        """Be extra."""
+        return "extra"
+
+    server.add_tool(extra)
+    await context.session.send_tool_list_changed()
+    return "grown"
+
+
+def serve_over_http() -> None:
+    """Serve on a free port, and say which."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    print(listening.getsockname()[1], flush=True)
+    uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error")).run(sockets=[listening])
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        server.run("streamable-http", port=int(sys.argv[1]))
+    if "http" in sys.argv:
+        serve_over_http()
     else:
         server.run()

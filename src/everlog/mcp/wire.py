@@ -9,6 +9,7 @@ Imports the SDK, and so is imported only where a server is reached.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -22,10 +23,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, Implementation
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, Implementation, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from everlog.mcp.settings import Server
-from everlog.session.jsonvalue import JSON, JSONObject
+from everlog.session.jsonvalue import JSON, JSONObject, scrub_json
 
 _PING_TIMEOUT = 5.0
 _CHANGED = "notifications/tools/list_changed"
@@ -113,6 +116,44 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
             self.on_end()
 
 
+class _Mended:
+    """A stream on which messages with halves of surrogate pairs are read too.
+
+    JSON may escape them, and Node does for a text that was cut within one; the SDK takes such a line for none, and
+    whoever waits for its answer would wait until the time is over.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> Any:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._stream.__aexit__(*error)
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        return _mended(await self._stream.__anext__())
+
+
+def _mended(item: Any) -> Any:
+    """Give the message that a line holds which the SDK could not read, or what it says of one that holds none."""
+    if not isinstance(item, ValidationError):
+        return item
+    try:
+        found = json.loads(item.errors()[0]["input"])
+        return SessionMessage(jsonrpc_message_adapter.validate_python(scrub_json(found), by_name=False))
+    except (ValueError, TypeError, RecursionError):
+        return item
+
+
 @asynccontextmanager
 async def opened(
     server: Server, said: IO[bytes], on_change: Callable[[], None], on_end: Callable[[], None]
@@ -124,7 +165,7 @@ async def opened(
     from everlog import __version__
 
     async with _transport(server, said) as (read, write):
-        dispatcher = _Dispatcher(read, write)
+        dispatcher = _Dispatcher(_Mended(read), write)
         dispatcher.on_change, dispatcher.on_end = on_change, on_end
         client = Implementation(name="everlog", version=__version__)
         async with ClientSession(dispatcher=dispatcher, client_info=client) as session:
