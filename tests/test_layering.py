@@ -23,7 +23,7 @@ LINES = (
     {"agent"},
     {"interop", "mcp", "declared"},  # what plugins declare is known wherever sessions are opened
     {"harness", "testing"},  # modules that put the rooms together, for programs and for tests
-    {"sync", "cli", "web"},
+    {"sync", "cli"},
 )
 LINE_OF = {room: line for line, rooms in enumerate(LINES) for room in rooms}
 SEAM_ONLY = {"agent": {"store", "llm", "tools", "prompt", "compaction"}}
@@ -134,7 +134,7 @@ def test_every_room_says_what_it_is_for(room: str) -> None:
         ("agent/loop.py", "everlog.session.live", True),
         ("interop/dsh/read.py", "everlog.session", True),
         ("cli/run.py", "everlog.harness", True),
-        ("cli/run.py", "everlog.web", False),
+        ("sync.py", "everlog.cli.main", False),
     ],
 )
 def test_the_check_tells_allowed_from_forbidden(importer: str, module: str, allowed: bool) -> None:
