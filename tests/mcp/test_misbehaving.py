@@ -62,6 +62,13 @@ async def test_a_server_that_says_nothing_is_waited_for_no_longer_than_its_time(
         assert "within 0.5 seconds" in (connection(harness).failure or "")
 
 
+async def test_a_server_that_ends_when_it_has_told_its_tools_offers_none() -> None:
+    async with stage([], toml([*BARE_PEER, "brief"], ONCE)) as harness:
+        await until(lambda: connection(harness).given_up)
+        assert harness.kernel[McpServers]["peer"].tools == []
+        assert connection(harness).failure == "it ended"
+
+
 async def test_a_call_that_takes_too_long_ends_and_the_server_goes_on() -> None:
     async with worked([call("mcp__peer__wait"), "Done."], toml(BARE_PEER, "timeout = 1")) as (harness, agent):
         [waited] = payloads(agent.session, "tool/result")

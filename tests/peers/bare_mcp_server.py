@@ -1,7 +1,7 @@
 """An MCP server without the SDK, which can do what a sound one never does: run as a script, on stdin and stdout.
 
-With `odd` it tells of tools that are not as they should be, with `endless` its list never ends, and with `mute` it
-answers nothing at all.
+With `odd` it tells of tools that are not as they should be, with `endless` its list never ends, with `brief` it ends
+when it has told one, and with `mute` it answers nothing at all.
 """
 
 from __future__ import annotations
@@ -143,10 +143,13 @@ def main() -> None:
         heard.append(method)
         if "id" not in message or "mute" in sys.argv:
             continue
+        result = None
         if params.get("name") == "refuse":
             write({"id": message["id"], "error": {"code": -32000, "message": "not today"}})
         elif (result := answer(method, params)) is not None:
             write({"id": message["id"], "result": result})
+        if method == "tools/list" and "brief" in sys.argv and "nextCursor" not in (result or {}):
+            return
 
 
 if __name__ == "__main__":

@@ -118,7 +118,10 @@ class Connection:
                         opening = opened(self.server, said, self._heed_change, self._withdraw)
                         line = await stack.enter_async_context(opening)
                         self._changes, self._seen, self._why = 0, 0, None
-                        self._offer(await line.list_tools())
+                        found = await line.list_tools()
+                    if line.has_ended:
+                        raise ConnectionError("it ended")
+                    self._offer(found)
                     self._line, self.failure = line, None
                     self._settled.set()
                     await self._watch(line)

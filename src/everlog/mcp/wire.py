@@ -46,6 +46,11 @@ class Line:
     def __init__(self, dispatcher: _Dispatcher) -> None:
         self._dispatcher = dispatcher
 
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether the server has hung up."""
+        return self._dispatcher.has_ended
+
     async def ask(self, method: str, params: Mapping[str, JSON] | None = None) -> JSONObject:
         """Send a request, and give its result. A cancelled one is cancelled at the server.
 
@@ -94,6 +99,7 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
 
     on_change: Callable[[], None]
     on_end: Callable[[], None]
+    has_ended = False
 
     async def run(
         self,
@@ -113,6 +119,7 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
         try:
             await super().run(on_request, on_notify, heard, task_status=task_status)
         finally:
+            self.has_ended = True
             self.on_end()
 
 
