@@ -66,7 +66,8 @@ async def empty_store(name: str, folder: Path) -> str:
 
 def run(bench: Bench, folder: Path, url: str, at: int = -1, kind: int = 0, journal: Path | None = None) -> Outcome:
     """Run a short session in which the call `at` goes wrong."""
-    trial = {"work": "briefly", "url": url, "id": "s", "seed": SEED, "folder": str(folder), "at": at, "kind": kind}
+    kind_of_run = "in_vain" if kind == FAIL_FROM_HERE else "briefly"
+    trial = {"work": kind_of_run, "url": url, "id": "s", "seed": SEED, "folder": str(folder), "at": at, "kind": kind}
     return bench.run(**trial, journal=str(journal) if journal else None)
 
 

@@ -91,7 +91,12 @@ async def briefly(url: str, id: str, seed: int, promise: Promise) -> None:
     await run_session(url, id, seed, promise, 10)
 
 
-async def run_session(url: str, id: str, seed: int, promise: Promise, steps: int) -> None:
+async def in_vain(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Run a short one on a disk that is not going to be well again; it waits for that only so long."""
+    await run_session(url, id, seed, promise, 10, patience=0.5)
+
+
+async def run_session(url: str, id: str, seed: int, promise: Promise, steps: int, patience: float = 60.0) -> None:
     """Run a session of so many steps."""
     manners = random.Random(seed + 1)
     async with open_store(url, window=WINDOW) as store:
@@ -103,7 +108,7 @@ async def run_session(url: str, id: str, seed: int, promise: Promise, steps: int
             take_step(walk, id, step)
             match manners.randrange(6):
                 case 0 | 1:
-                    await until_flushed(session)
+                    await until_flushed(session, patience)
                     promise("flush", session.next_seq)
                 case 2:
                     await asyncio.sleep(0.001)
@@ -111,18 +116,18 @@ async def run_session(url: str, id: str, seed: int, promise: Promise, steps: int
                     session.keep_checkpoint()
                 case _:
                     pass
-        await until_flushed(session)
+        await until_flushed(session, patience)
         promise("flush", session.next_seq)
         await session.close()
         promise("closed", session.next_seq)
 
 
-async def until_flushed(session: DurableSession) -> None:
-    """Flush, and wait when that fails, as the loop does."""
+async def until_flushed(session: DurableSession, patience: float = 60.0) -> None:
+    """Flush, and wait when that fails, as the loop does, but not for ever."""
     try:
         await session.flush()
     except WriteFailed:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience):
             await session.when_durable()
 
 
@@ -226,6 +231,7 @@ WORKS: dict[str, Callable[[str, str, int, Promise], Awaitable[None]]] = {
     "live": live,
     "checkpoint": checkpoint,
     "briefly": briefly,
+    "in_vain": in_vain,
     "copy": copy,
     "fork": fork,
     "salvage": salvage,

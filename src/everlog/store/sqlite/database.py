@@ -36,8 +36,13 @@ END;
 STORE = "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 SIZE_BITS = 30
 """No value of SQLite is longer than this tells."""
-_LEAST_ROOM, _MOST_ROOM = 16 * 1024, 4 * 1024 * 1024
+_LEAST_ROOM, _MOST_ROOM = 16 * 1024, 5 * 1024 * 1024
 """The write-ahead log is kept ahead of what is written by so many bytes, up to where SQLite begins it again."""
+
+_CHECKPOINT_EVERY, _PAGES_AT_LATEST = 4 * 1024 * 1024, 1250
+"""After so many bytes a batch that nobody waits for moves the log into the database; after so many pages, any does."""
+_MOST_UNSYNCED = 512 * 1024
+"""So many bytes wait for a sync at most, so that none takes long; then also a batch is synced that nobody waits for."""
 
 Synchronous: TypeAlias = Literal["NORMAL", "FULL"]
 
@@ -48,8 +53,10 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.connection = connect(path)
         self.connection.executescript(_STATEMENT)
+        self.connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_AT_LATEST}")
         self._log = f"{path}-wal"
         self._log_size = 0
+        self._written = self._unsynced = 0
         self._synchronous = ""
         self._doubtful = False
 
@@ -69,9 +76,11 @@ class Database:
                 connection.execute("ROLLBACK")
             raise
 
-    def run(self, statement: str, values: Sequence[object], synchronous: Synchronous) -> None:
-        """Run one statement as a transaction of its own."""
-        self._begin(synchronous)
+    def run(self, statement: str, values: Sequence[object], size: int, synchronous: Synchronous) -> None:
+        """Run one statement, which writes about so many bytes, as a transaction of its own."""
+        nobody_waits = synchronous == "NORMAL"
+        self._unsynced += size
+        self._begin("NORMAL" if nobody_waits and self._unsynced < _MOST_UNSYNCED else "FULL")
         self._doubtful = True
         try:
             self.connection.execute(statement, values)
@@ -79,7 +88,20 @@ class Database:
             self._doubtful = False  # it was refused before its commit
             raise
         self._doubtful = False
+        if self._synchronous == "FULL":
+            self._unsynced = 0
+        self._written += size
         self._keep_room()
+        if nobody_waits and self._written >= _CHECKPOINT_EVERY:
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """Move what the write-ahead log holds into the database, now that nobody waits for it."""
+        self._written = 0
+        self._doubtful = True  # until it is done: what a sync that fails leaves behind may count as written
+        with suppress(sqlite3.Error):
+            self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            self._doubtful = False
 
     def _keep_room(self) -> None:
         """When the write-ahead log grew, make it as long again: to sync what overwrites takes half as long."""

@@ -55,7 +55,7 @@ class SqliteLease:
     def _append(self, batch: Batch, synchronous: Synchronous) -> None:
         self._fence(batch)
         try:
-            self._database.run(STORE, self._values(batch), synchronous)
+            self._database.run(STORE, self._values(batch), _size(batch), synchronous)
         except sqlite3.IntegrityError as error:
             if str(error) != FENCED:
                 raise
@@ -110,3 +110,8 @@ class SqliteLease:
     def release(self) -> None:
         """Give the lock back."""
         self._lock.release()
+
+
+def _size(batch: Batch) -> int:
+    """Give about how many bytes a batch takes in the write-ahead log: its own, and the pages around them."""
+    return sum(map(len, batch.data)) + 32 * len(batch.data) + 4 * 4096
