@@ -23,6 +23,7 @@ from everlog.session import Session
 from everlog.session.messages import Message
 from everlog.session.rules import check
 from everlog.tools.permissions.policy import Permissions
+from everlog.tools.seam import Answer, Approver, Question
 
 SCOPE = Scope("agent")
 
@@ -205,3 +206,23 @@ async def test_a_change_of_the_permission_mode_is_told_at_the_next_step(tmp_path
         assert prompt.text == "two"
         assert agent.session.surface.generation == 1
         assert check(agent.session) == []
+
+
+class Person(Approver):
+    async def approve(self, question: Question) -> Answer:
+        return Answer("allowed-once")
+
+
+@pytest.mark.parametrize("mode", ["ask", "edit", "full"])
+async def test_whether_a_person_can_be_asked_is_told_as_it_is(tmp_path: Path, mode: str) -> None:
+    facts = FACTS.replace('"full"', f'"{mode}"')
+    async with Harness(Config.parse(facts), "memory:", [scripted({"it": ["a", "b"]})]) as harness:
+        agent = await harness.agents.create(MODEL, cwd=tmp_path)
+        agent.followup("with nobody")
+        await agent.when_idle()
+        agent.scope.provide(Approver, Person())
+        agent.followup("with somebody")
+        await agent.when_idle()
+        told = [m.text for m in payloads(agent.session, "user/message") if "permissions: " in m.text]
+    assert ["nobody can be asked" in text for text in told] == [True, False]
+    assert "asked" in told[1]
