@@ -57,6 +57,10 @@ class Terminal:
     def type(self, line: str) -> None:
         os.write(self._own, f"{line}\n".encode())
 
+    def end_input(self) -> None:
+        """Type Ctrl-D."""
+        os.write(self._own, b"\x04")
+
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
@@ -107,6 +111,30 @@ def test_for_good_is_written_to_the_configuration(cli: Cli, run: Terminal) -> No
     run.expect("completed")
     assert run.process.wait(30) == 0
     assert 'allow = ["write(*)"]' in cli.config.read_text()
+
+
+def test_a_question_mark_explains_the_answers_and_asks_again(cli: Cli, run: Terminal) -> None:
+    run.expect("? = what these do: ")
+    run.type("?")
+    told = run.expect("may it run?")
+    assert [f"{key}: " in told for key in "yagn"] == [True] * 4
+    assert "write(*) is written to your configuration" in told
+    run.type("y")
+    run.expect("may it run?")
+    assert (cli.work / "one.txt").read_text() == "1"
+
+
+def test_the_end_of_input_is_a_no_that_ends_the_line_and_has_no_words(cli: Cli, run: Terminal) -> None:
+    run.expect("may it run?")
+    run.end_input()
+    assert run.expect("may it run?").partition("what these do: ")[2].startswith("\n")
+    run.end_input()
+    run.expect("completed")
+    assert run.process.wait(30) == 0
+    assert outcomes(cli) == ["refused", "refused"]
+    messages = cli("show", "--last", "--view", "messages").out
+    assert "did not permit this call" in messages
+    assert "They said" not in messages
 
 
 def test_ctrl_c_at_the_question_cancels_the_turn(cli: Cli, run: Terminal) -> None:

@@ -34,10 +34,12 @@ class TerminalApprover(Approver):
         async with self._one_at_a_time:
             self._face.notice(f"{question.tool} {question.subject}: {question.reason}")
             while True:
-                said = await read_line(f"may it run? y = once{always}, n = no [reason]: ")
+                said = await read_line(f"may it run? y = once{always}, n = no [reason], ? = what these do: ")
                 answer = _understood(said, bool(question.rule))
                 if answer is not None:
                     return answer
+                for line in _explained(rule):
+                    self._face.notice(line)
 
 
 class TerminalRespondent(Respondent):
@@ -58,7 +60,7 @@ class TerminalRespondent(Respondent):
 
 def _understood(said: str | None, may_be_always: bool) -> Answer | None:
     if said is None:
-        return Answer("rejected", note="nobody answered")
+        return Answer("rejected")
     word, _, rest = said.strip().partition(" ")
     match word.lower():
         case "y" | "yes":
@@ -73,8 +75,22 @@ def _understood(said: str | None, may_be_always: bool) -> Answer | None:
             return None
 
 
+def _explained(rule: str) -> list[str]:
+    """Give a line for each answer."""
+    lasting = [
+        f"a: it runs, and so does, in this session, every later call that matches {rule}",
+        f"g: as a, and for good: {rule} is written to your configuration",
+    ]
+    return [
+        "y: it runs, this once",
+        *(lasting if rule else []),
+        "n: it is refused, and so it is at the end of input (Ctrl-D); words after n are told to the model",
+        "Ctrl-C cancels the turn",
+    ]
+
+
 async def read_line(prompt: str) -> str | None:
-    """Write the prompt to stderr and give the line that is typed, or None at the end of input.
+    """Write the prompt to stderr and give the line that is typed, or None at the end of input, which ends the line.
 
     Being cancelled leaves nothing waiting where the event loop can watch stdin; elsewhere a thread stays in
     its read until a line comes.
@@ -92,6 +108,9 @@ async def read_line(prompt: str) -> str | None:
             line = await typed
         finally:
             loop.remove_reader(sys.stdin.fileno())
+    if not line:
+        sys.stderr.write("\n")
+        sys.stderr.flush()
     return line.rstrip("\n") if line else None
 
 
