@@ -57,6 +57,45 @@ def test_a_deleted_session_lies_in_the_trash_and_comes_back(two: Cli) -> None:
     assert set(ids(two)) == {"alpha", "beta"}
 
 
+def test_the_beginning_of_an_id_leads_into_the_trash_when_no_other_session_has_it(two: Cli) -> None:
+    two("delete", "alpha")
+    refused = two("show", "al")
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert "session alpha is in the trash" in refused.err
+    assert "everlog delete alpha --undo" in refused.err
+    asyncio.run(told(f"sqlite:///{two.database}", "alphabet", "first"))
+    assert "alphabet" in two("show", "al").out
+
+
+@pytest.mark.parametrize("undo", [[], ["--undo"]])
+def test_a_beginning_that_several_trashed_sessions_have_names_none_of_them(two: Cli, undo: list[str]) -> None:
+    asyncio.run(told(f"sqlite:///{two.database}", "alphabet", "first"))
+    two("delete", "alpha", "alphabet")
+    refused = two("delete", "al", *undo)
+    assert refused.code == 1
+    assert "2 sessions in the trash begin with al: " in refused.err
+    assert len(ids(two, "--trash")) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show", "nope"],
+        ["show", "alpha", "--at", "99"],
+        ["request", "alpha", "--step", "9.9"],
+        ["request", "alpha", "--side", "nope"],
+        ["fork", "alpha", "--turn", "9"],
+        ["context", "alpha", "--open", "0"],
+        ["show", "--last", "--store", "memory:"],
+        ["resume", "--last", "go", "--store", "memory:"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_not_there_has_one_exit_code(two: Cli, arguments: list[str]) -> None:
+    refused = two(*arguments)
+    assert (refused.code, refused.err.count("\n")) == (1, 1), refused
+
+
 def test_what_is_purged_is_gone_and_nobody_is_asked_twice(two: Cli) -> None:
     refused = two("delete", "alpha", "--purge")
     assert refused.code == 2

@@ -152,7 +152,7 @@ def test_a_fork_inside_a_turn_is_refused_or_closes_it(three: Cli) -> None:
 
 def test_a_turn_that_has_not_ended_is_refused(three: Cli) -> None:
     refused = three("fork", "alpha-1", "--turn", "7")
-    assert (refused.code, "2 turns that ended" in refused.err) == (2, True)
+    assert (refused.code, "2 turns that ended" in refused.err) == (1, True)
 
 
 def test_a_diff_says_where_two_sessions_part(three: Cli) -> None:

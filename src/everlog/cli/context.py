@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text as Styled
 
 from everlog.cli.eventline import gist, one_line_kept
-from everlog.cli.faults import UsageFault
+from everlog.cli.faults import NothingThere
 from everlog.cli.opened import reading
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json
@@ -52,7 +52,7 @@ def command(
     async def work() -> None:
         async with reading(store, session, last) as log:
             if at is not None and at >= log.next_seq:
-                raise UsageFault(f"--at {at}: the session has the events 0 to {log.next_seq - 1}")
+                raise NothingThere(f"--at {at}: the session has the events 0 to {log.next_seq - 1}")
             found = Composition(log, at)
             if opened is not None:
                 _open(log, found, opened, as_json)
@@ -73,7 +73,7 @@ def _value(found: Composition) -> dict[str, Any]:
 def _open(log: Log, found: Composition, seq: int, as_json: bool) -> None:
     behind = found.behind(seq)
     if not behind:
-        raise UsageFault(f"--open {seq}: that event stands for no other; `everlog context` lists those that do")
+        raise NothingThere(f"--open {seq}: that event stands for no other; `everlog context` lists those that do")
     if as_json:
         write_json([{"part": part, "event": log.events[part.seq]} for part in behind])
         return

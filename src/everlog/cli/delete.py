@@ -10,12 +10,11 @@ from collections.abc import AsyncIterator
 import click
 
 from everlog.cli.faults import UsageFault
-from everlog.cli.opened import SessionNotFound, every, find_id, stored
+from everlog.cli.opened import AmbiguousSession, SessionNotFound, every, find_id, stored
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
 from everlog.cli.plain import one_line
 from everlog.session.jsonvalue import scrub
-from everlog.store.backend import Summary
 from everlog.store.store import Store
 
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -100,16 +99,10 @@ async def _one(store: Store, given: str, trashed: bool) -> str:
         return await find_id(store, given, False)
     if not given or scrub(given) != given:
         raise SessionNotFound(given)
-    found = [summary async for summary in every(store, True) if summary.id.startswith(given)]
-    return _only(given, found)
-
-
-def _only(given: str, found: list[Summary]) -> str:
-    if given in [summary.id for summary in found] or not found:
-        return given
-    if len(found) > 1:
-        raise UsageFault(f"{len(found)} sessions in the trash begin with {given}; give more of the id")
-    return found[0].id
+    found = [summary.id async for summary in every(store, True) if summary.id.startswith(given)]
+    if given not in found and len(found) > 1:
+        raise AmbiguousSession(given, found, trashed=True)
+    return found[0] if found and given not in found else given
 
 
 def _confirm(ids: list[str], yes: bool) -> None:

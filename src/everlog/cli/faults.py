@@ -16,6 +16,10 @@ class UsageFault(EverlogError):
     """The command line asks for something that cannot be: nothing was begun."""
 
 
+class NothingThere(EverlogError):
+    """What was named is not there: no session, or no such turn, request or event of one."""
+
+
 def report(error: BaseException, debug: bool = False) -> int:
     """Write an error as one line on stderr (and its traceback, with `debug`), and give the exit code."""
     if isinstance(error, SystemExit):

@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from everlog.cli.faults import UsageFault
+from everlog.cli.faults import NothingThere, UsageFault
 from everlog.cli.opened import find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json
@@ -56,12 +56,12 @@ def command(
 
 
 def _end_of(log: Log, turn: int) -> int:
-    """Give the seq of a turn's end. Raises UsageFault."""
+    """Give the seq of a turn's end. Raises NothingThere."""
     turns = [event for event in log.events if event.type == "turn/end" and isinstance(event.data, TurnEnd)]
     for event in turns:
         if isinstance(event.data, TurnEnd) and event.data.turn == turn:
             return event.seq
-    raise UsageFault(f"--turn {turn}: the session has {counted(len(turns), 'turn')} that ended")
+    raise NothingThere(f"--turn {turn}: the session has {counted(len(turns), 'turn')} that ended")
 
 
 def _tell(child: Log, parent: str, running: bool, as_json: bool) -> None:

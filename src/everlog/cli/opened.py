@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from everlog.cli.faults import UsageFault
+from everlog.cli.faults import NothingThere, UsageFault
 from everlog.cli.settings import existing_url, load_config, store_url
 from everlog.declared import vocabulary_for_looking
 from everlog.errors import EverlogError
@@ -27,9 +27,10 @@ class AmbiguousSession(EverlogError):
         found: the ids that begin so.
     """
 
-    def __init__(self, given: str, found: list[str]) -> None:
+    def __init__(self, given: str, found: list[str], trashed: bool = False) -> None:
         some = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
-        super().__init__(f"{len(found)} sessions begin with {given}: {some}; give more of the id")
+        where = " in the trash" if trashed else ""
+        super().__init__(f"{len(found)} sessions{where} begin with {given}: {some}; give more of the id")
         self.given = given
         self.found = found
 
@@ -95,6 +96,7 @@ async def find_id(store: Store, given: str | None, last: bool) -> str:
 
     Raises:
         UsageFault: none was named, or one and `--last`.
+        NothingThere: the last one was asked for, and there is none.
         SessionNotFound: there is none like that.
         AmbiguousSession: there are several.
     """
@@ -103,7 +105,7 @@ async def find_id(store: Store, given: str | None, last: bool) -> str:
             raise UsageFault(f"give the session {given} or --last, not both")
         newest = await store.list(limit=1)
         if not newest:
-            raise UsageFault(f'no session is stored in {store.url}; begin one with everlog run "…"')
+            raise NothingThere(f'no session is stored in {store.url}; begin one with everlog run "…"')
         return newest[0].id
     if not given:
         raise UsageFault("name a session (`everlog sessions` lists them), or take the last one with --last")
@@ -113,12 +115,15 @@ async def find_id(store: Store, given: str | None, last: bool) -> str:
 
 
 async def _by_beginning(store: Store, given: str) -> str:
-    found = [summary.id async for summary in every(store) if summary.id.startswith(given)]
-    if given in found or not found:
-        return given  # the store says best why there is none: it may lie in the trash
-    if len(found) > 1:
-        raise AmbiguousSession(given, found)
-    return found[0]
+    for trashed in (False, True):
+        found = [summary.id async for summary in every(store, trashed) if summary.id.startswith(given)]
+        if given in found:
+            return given
+        if len(found) > 1:
+            raise AmbiguousSession(given, found, trashed)
+        if found:
+            return found[0]  # of one in the trash the store says how to bring it back
+    return given
 
 
 async def every(store: Store, trashed: bool = False) -> AsyncIterator[Summary]:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from everlog.cli.exits import FAILED, OK
-from everlog.cli.faults import UsageFault
+from everlog.cli.faults import NothingThere, UsageFault
 from everlog.cli.opened import reading
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, told_json, write_json, write_table
@@ -72,7 +72,7 @@ def command(
 
 
 def _attempt(requests: Requests, step: str) -> AttemptRequest:
-    """Give the request that T.S or T.S.A names. Raises UsageFault."""
+    """Give the request that T.S or T.S.A names. Raises UsageFault, or NothingThere."""
     try:
         wanted = tuple(int(part) for part in step.split("."))
     except ValueError:
@@ -82,13 +82,13 @@ def _attempt(requests: Requests, step: str) -> AttemptRequest:
     keys = [key for key in requests if key[: len(wanted)] == wanted]
     if not keys:
         known = ", ".join(".".join(map(str, key)) for key in list(requests)[-5:]) or "none"
-        raise UsageFault(f"the session has no request {step}; the last ones are: {known}")
+        raise NothingThere(f"the session has no request {step}; the last ones are: {known}")
     return requests[keys[-1]]
 
 
 def _side(requests: Requests, id: str) -> SideRequest:
     if id not in requests.sides:
-        raise UsageFault(f"the session has no side request {id}; it has: {', '.join(requests.sides) or 'none'}")
+        raise NothingThere(f"the session has no side request {id}; it has: {', '.join(requests.sides) or 'none'}")
     return requests.sides[id]
 
 
@@ -130,7 +130,7 @@ def _facts(found: Found) -> dict[str, Any]:
 
 def _neutral(found: Found) -> Request:
     if found.request is None:
-        raise UsageFault("the log has no request header before this step, so its request is not known")
+        raise NothingThere("the log has no request header before this step, so its request is not known")
     return found.request
 
 
@@ -156,7 +156,7 @@ def _message_line(message: Message) -> str:
 async def _wire(log: StoredRecording, found: Found, as_json: bool) -> int:
     """Write the body as it is, and on stderr whether it is what was sent; a difference is exit code 1."""
     if found.sent is None:
-        raise UsageFault("the log does not say what was sent; whatever wrote it kept no digest")
+        raise NothingThere("the log does not say what was sent; whatever wrote it kept no digest")
     async with encoders() as encoder_of:
         if isinstance(found, SideRequest):
             wire = wire_of_side(log, found.id, encoder_of, log.blobs)
@@ -193,7 +193,7 @@ def _show_diff(requests: Requests, found: Found, as_json: bool) -> None:
         raise UsageFault("--diff compares steps; a side request has none before it")
     before = _before(requests, found)
     if before is None:
-        raise UsageFault("this is the first request of the session; there is none before it to compare with")
+        raise NothingThere("this is the first request of the session; there is none before it to compare with")
     diff = compare(_neutral(before), _neutral(found))
     if as_json:
         write_json({"before": _row(before), "after": _row(found), **diff.to_json_value()})

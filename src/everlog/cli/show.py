@@ -8,7 +8,7 @@ import click
 
 from everlog.agent.delegation import DELEGATED
 from everlog.cli.family import descendants
-from everlog.cli.faults import UsageFault
+from everlog.cli.faults import NothingThere
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, short_time, write_json
@@ -44,7 +44,7 @@ def command(session: str | None, last: bool, view: str, at: int | None, as_json:
         async with stored(store) as opened, await opened.open(await find_id(opened, session, last), "read") as log:
             chosen = view_of(view, log)
             if at is not None and at >= log.next_seq:
-                raise UsageFault(f"--at {at}: the session has the events 0 to {log.next_seq - 1}")
+                raise NothingThere(f"--at {at}: the session has the events 0 to {log.next_seq - 1}")
             if as_json:
                 write_json(chosen.value(log, at))
                 return
