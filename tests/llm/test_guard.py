@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from tests.llm.asking import request_to
@@ -50,6 +51,24 @@ async def test_a_stream_without_a_finish_is_one_that_broke() -> None:
 
     with pytest.raises(ModelFailure, match="ended before the answer was complete"):
         await drained(Guarded(Scripted(stream)))
+
+
+async def test_a_requests_configuration_is_not_read_for_every_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stream() -> AsyncIterator[Delta]:
+        for _ in range(100):
+            yield deltas.text(0, "a")
+        yield deltas.finish(deltas.STOP)
+
+    reads = 0
+
+    def config(request: Request) -> dict[str, Any]:
+        nonlocal reads
+        reads += 1
+        return {"provider": "lab", "model": "m"}
+
+    monkeypatch.setattr(Request, "config", property(config))
+    assert len(await drained(Guarded(Scripted(stream)))) == 101
+    assert reads < 5
 
 
 async def test_closing_the_stream_closes_the_adapters() -> None:

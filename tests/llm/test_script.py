@@ -1,5 +1,7 @@
 """The script provider gives what its list says, and says that it is a script."""
 
+import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +114,7 @@ async def test_a_script_can_be_a_yaml_file(tmp_path: Path) -> None:
         ("- {pause: true}", "answer 1: pause: True is not"),
         ("- fine\n- call: {name: read, arguments: {since: 2026-01-31}}", "answer 2: call: .*date"),
         ("- call: {name: read, arguments: {is: .nan}}", "answer 1: call: "),
-        ('- call: {name: read, arguments: {half: "\\uD800"}}', "answer 1: call: "),
+        ('- call: {name: read, arguments: {half: "\\uD800"}}', "answer 1: call: |is not YAML: "),
         ("- call: {name: read, arguments: &a [*a]}", "answer 1: call: "),
         ("- call: {name: read, argument: {}}", "answer 1: call: 'argument' is none of name, arguments, id"),
         ("- call: {name: read, id: [1]}", "answer 1: call: the id"),
@@ -126,7 +128,8 @@ async def test_a_script_can_be_a_yaml_file(tmp_path: Path) -> None:
         ("- {finish: early}", "answer 1: finish: 'early' is none of stop, tool-calls, max-tokens"),
         ("- {text: 5}", "answer 1: text: 5 is no text"),
         ("- call: {name: read, arguments: {since: 2026-13-31}}", "is not YAML: month must be in 1..12"),
-        ("- " + "[" * 3_000, "is nested too deeply"),
+        ("- " + "[" * 3_000, "is nested too deeply|is not YAML: "),
+        ("- " * 200_000 + "a", "is nested too deeply"),
     ],
 )
 def test_a_script_that_cannot_be_played_is_refused_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
@@ -136,6 +139,31 @@ def test_a_script_that_cannot_be_played_is_refused_with_its_place(tmp_path: Path
         read_script(path)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices in the file system")
+def test_a_pipe_in_a_scripts_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "answers.yaml")
+    with pytest.raises(ScriptInvalid, match=r"answers\.yaml: is not a file"):
+        script_file_route(str(tmp_path / "answers.yaml"))
+    with pytest.raises(ScriptInvalid, match="is not a file"):
+        script_file_route("/dev/zero")
+
+
+async def test_a_long_answer_gives_others_a_turn_now_and_then_and_not_at_every_word() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    answer, _ = await played(script_route(["word " * 3_200]))
+    counting.cancel()
+    assert answer.message().text == "word " * 3_200
+    assert 100 <= turns <= 300
 
 
 def test_a_script_file_that_is_not_there_is_an_unknown_model() -> None:

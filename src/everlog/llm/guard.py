@@ -68,9 +68,10 @@ class Guarded:
 
     async def _watched(self, request: Request, body: bytes) -> AsyncGenerator[Delta, None]:
         scrubber, finished = Scrubber(), False
+        provider = request.provider  # once: it is read out of the whole configuration
         inner = self._adapter.stream(request, body)
         try:
-            while (delta := await self._next(inner, request.provider)) is not None:
+            while (delta := await self._next(inner, provider)) is not None:
                 finished = finished or delta.kind == "finish"
                 for safe in scrubber.take(delta):
                     yield safe

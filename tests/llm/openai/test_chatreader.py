@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from everlog.llm.openai.chatreader import ChatReader, chat_usage
+from everlog.llm.openai.details import Details
 from everlog.llm.seam import Assembler
 from everlog.session.messages import Block, Reasoning, Text, ToolCall
 from everlog.session.payloads import Usage
@@ -108,3 +109,17 @@ def test_cache_reads_are_counted_under_either_name() -> None:
     strange = {"prompt_tokens": 5, "completion_tokens": None, "prompt_tokens_details": {"cached_tokens": 9}}
     assert chat_usage(strange) == Usage(cache_read_tokens=9)
     assert chat_usage({"total_tokens": 3}) is None
+
+
+def test_reasoning_that_comes_letter_by_letter_is_joined_once() -> None:
+    class Piece(str):
+        """A text that tells when it is joined to what came before, which a long answer has no time for."""
+
+        def __radd__(self, before: str) -> str:
+            raise AssertionError("joined at every piece")
+
+    details = Details()
+    for piece in ("ab", "c", "", "d"):
+        details.add({"type": "reasoning.text", "index": 0, "text": Piece(piece)})
+    details.add({"type": "reasoning.text", "index": 0, "signature": "sig"})
+    assert details.sealed == [{"type": "reasoning.text", "index": 0, "text": "abcd", "signature": "sig"}]

@@ -29,7 +29,7 @@ class _Part(msgspec.Struct):
 
     kind: str
     text: list[str] = []
-    signature: str = ""
+    signature: list[str] = []
     data: str = ""
 
 
@@ -84,7 +84,7 @@ class MessagesReader:
             case "text":
                 yield from self._grow(index, part, _string(block.get("text")))
             case "thinking":
-                part.signature = _string(block.get("signature"))
+                part.signature = [_string(block.get("signature"))]
                 yield from self._grow(index, part, _string(block.get("thinking")))
             case "redacted_thinking":
                 part.data = _string(block.get("data"))
@@ -104,7 +104,7 @@ class MessagesReader:
             case "thinking_delta":
                 yield from self._grow(index, part, _string(delta.get("thinking")))
             case "signature_delta":
-                part.signature += _string(delta.get("signature"))
+                part.signature.append(_string(delta.get("signature")))
             case "input_json_delta":
                 if piece := _string(delta.get("partial_json")):
                     yield deltas.call(index, piece)
@@ -135,15 +135,15 @@ class MessagesReader:
 
 def _item(part: _Part) -> dict[str, Any] | None:
     """Give the entry of the skeleton for a block; None for one that leaves nothing to send back."""
-    text = "".join(part.text)
+    text, signature = "".join(part.text), "".join(part.signature)
     match part.kind:
         case "text":
             return {"type": "text"} if text else None
         case "tool_use":
             return {"type": "tool_use"}
-        case "thinking" if part.signature:
+        case "thinking" if signature:
             empty = {} if text else {"empty": True}
-            return {"type": "thinking", "signature": part.signature, "sha256": digest(text), **empty}
+            return {"type": "thinking", "signature": signature, "sha256": digest(text), **empty}
         case "redacted_thinking":
             return {"type": "redacted_thinking", "data": part.data}
         case _:

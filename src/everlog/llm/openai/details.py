@@ -15,25 +15,33 @@ class Details:
     """The parts of one answer's reasoning, in order; a part comes in pieces of the same index and type."""
 
     def __init__(self) -> None:
-        self.parts: list[dict[str, Any]] = []
+        self._parts: list[dict[str, Any]] = []
+        self._texts: list[dict[str, list[str]]] = []  # of each part; joined once, as a text may come letter by letter
 
     def add(self, piece: dict[str, Any]) -> None:
         """Take in a piece: its texts are joined to those of its part, of everything else the last counts."""
-        last = self.parts[-1] if self.parts else None
-        if last is None or _is_another(piece, last):
-            self.parts.append(dict(piece))
+        if not self._parts or _is_another(piece, self._parts[-1]):
+            self._parts.append(dict(piece))
+            self._texts.append({key: [piece[key]] for key in _GROWING if isinstance(piece.get(key), str)})
             return
+        last, texts = self._parts[-1], self._texts[-1]
         for key, value in piece.items():
-            if key in _GROWING and isinstance(value, str) and isinstance(last.get(key), str):
-                last[key] += value
+            if key in _GROWING and isinstance(value, str):
+                last.setdefault(key, "")  # its place among the keys
+                texts.setdefault(key, []).append(value)
             elif value is not None:
                 last[key] = value
+                texts.pop(key, None)
 
     @property
     def sealed(self) -> list[dict[str, Any]]:
         """Give the parts when a provider could prove them its own, by a signature or encryption; else none."""
-        proven = any(part.get("signature") or part.get("data") for part in self.parts)
-        return self.parts if proven else []
+        parts = [
+            part | {key: "".join(texts) for key, texts in grown.items()}
+            for part, grown in zip(self._parts, self._texts, strict=True)
+        ]
+        proven = any(part.get("signature") or part.get("data") for part in parts)
+        return parts if proven else []
 
 
 def _is_another(piece: dict[str, Any], part: dict[str, Any]) -> bool:
