@@ -22,8 +22,8 @@ from itertools import count
 from everlog.agent import inbox
 from everlog.agent.closing import close_step, close_turn, failure_of
 from everlog.agent.seam import BUDGET, TURN_STOPPING, Agent, Limit, Progress, Reject, Stopping
-from everlog.agent.step import MAX_TOKENS, Offer, Outcome, Stepper
-from everlog.llm.seam import ModelFailure
+from everlog.agent.step import Offer, Outcome, Stepper
+from everlog.llm.seam import CONTEXT_OVERFLOW, MAX_TOKENS, ModelFailure
 from everlog.session.live import Session
 from everlog.session.messages import Message
 from everlog.session.payloads import Reason, TurnStart
@@ -31,8 +31,6 @@ from everlog.session.views import json_raw
 from everlog.store.seam import LeaseLost
 
 _log = logging.getLogger("everlog.agent")
-CONTEXT_OVERFLOW = "CONTEXT_OVERFLOW"
-"""The code of a request that was longer than the model's window."""
 
 
 async def take_turn(agent: Agent, session: Session, stepper: Stepper, aborted: Callable[[], Reason]) -> Reason:

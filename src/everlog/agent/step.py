@@ -14,7 +14,7 @@ from everlog.agent.attempt import Attempt
 from everlog.agent.boundary import Boundary
 from everlog.agent.seam import PRE_STEP, Agent, Enter, Proposal, Reject
 from everlog.compaction.seam import Compactor, NothingToCompact, Occasion, Relief, Trigger
-from everlog.llm.seam import RETRY, FailedAttempt, ModelFailure, Route
+from everlog.llm.seam import MAX_TOKENS, RETRY, FailedAttempt, ModelFailure, Route
 from everlog.prompt.seam import Contexts, Prompt
 from everlog.session.jsonvalue import JSONObject
 from everlog.session.live import Session
@@ -22,9 +22,6 @@ from everlog.session.log import Log
 from everlog.session.messages import Message
 from everlog.session.payloads import AssistantMessage, LlmRetry, StepEnd, StepStart
 from everlog.tools.seam import Bench, Blobs, Tools
-
-MAX_TOKENS = "max-tokens"
-"""The finish reason of an answer that the model's output ceiling cut."""
 
 
 @dataclass(frozen=True)

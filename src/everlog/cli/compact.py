@@ -43,7 +43,7 @@ def command(
 
     async def work() -> int:
         found = await look(store, session, last)
-        async with harness_for(choices, store, found.cwd) as harness:
+        async with harness_for(store, found.cwd) as harness:
             name = choices.model if found.asked else choices.model_in(harness.kernel.config)
             async with await harness.agents.resume(found.id, model=name) as agent:
                 relief = await _shorten(harness, agent, focus)

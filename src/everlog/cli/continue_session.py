@@ -53,7 +53,7 @@ def command(
             click.echo(f"session {one_line(header.id)}, from {one_line(header.parent_session or '')}")
             return 0
         face = face_for(output)
-        async with harness_for(choices, store) as harness:
+        async with harness_for(store) as harness:
             header = await _begun(harness.store, given, last, folder)
             set_up = prepare(choices, harness, face)
             try:

@@ -93,7 +93,7 @@ _OPTIONS = (
 
 
 @asynccontextmanager
-async def harness_for(choices: Choices, store: str | None, cwd: Path | None = None) -> AsyncIterator[Harness]:
+async def harness_for(store: str | None, cwd: Path | None = None) -> AsyncIterator[Harness]:
     """Put everything together, with the configuration of the folder that tools work in."""
     set_up_logs()
     config = load_config(cwd)

@@ -51,7 +51,7 @@ def command(
         if text is None and not found.waits:
             hint = f'say what is to be done: everlog resume {found.id[:8]} "…"'
             raise UsageFault(f"nothing waits in session {found.id}; {hint}")
-        async with harness_for(choices, store, found.cwd) as harness:
+        async with harness_for(store, found.cwd) as harness:
             model = choices.model if found.asked else choices.model_in(harness.kernel.config)
             agent = await harness.agents.resume(found.id, model=model, set_up=prepare(choices, harness, face))
             async with agent:

@@ -32,7 +32,7 @@ def command(prompt: tuple[str, ...], cwd: str | None, output: str, choices: Choi
 
     async def work() -> int:
         face = face_for(output)
-        async with harness_for(choices, store, folder) as harness:
+        async with harness_for(store, folder) as harness:
             model = choices.model_in(harness.kernel.config)
             async with await harness.agents.create(model, cwd=folder, set_up=prepare(choices, harness, face)) as agent:
                 outcome = await converse(agent, face, notices(harness, agent), lambda agent: agent.followup(text))

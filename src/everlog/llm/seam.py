@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from everlog.kernel import Serial
 from everlog.llm.adapter import Adapter, BlobReader, Encoder, WireProtocol
 from everlog.llm.assembler import Assembler
-from everlog.llm.failure import ModelFailure
+from everlog.llm.deltas import MAX_TOKENS
+from everlog.llm.failure import CONTEXT_OVERFLOW, ModelFailure
 from everlog.llm.models import Models, ProviderUnavailable, UnknownModel, key_variables
 from everlog.llm.route import Route
 from everlog.llm.side import Aside, SideAnswer, SideRequests
 
 __all__ = [
+    "CONTEXT_OVERFLOW",
+    "MAX_TOKENS",
     "RETRY",
     "Adapter",
     "Aside",

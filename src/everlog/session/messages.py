@@ -9,7 +9,7 @@ forbid unknown keys so that the decoder notices them, and such a message is read
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import msgspec
 from msgspec import Raw
@@ -17,8 +17,6 @@ from msgspec.structs import force_setattr
 
 from everlog.session.jsonvalue import JSON, decode, encode
 from everlog.session.views import Buffer, View, json_field, json_raw, with_bytes
-
-Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
 
 _NO_RAW = Raw(b"")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from everlog.session.event import Event
@@ -44,6 +44,3 @@ class Rule(Protocol[State]):
     def apply(self, state: State, event: Event) -> None:
         """Take one event into the state, in place."""
         ...
-
-
-AnyRule = Rule[Any]
