@@ -97,6 +97,19 @@ def test_a_continue_that_cannot_begin_leaves_no_session(cli: Cli, tmp_path: Path
     assert [found["id"] for found in cli("sessions", "--json").json] == ["s-1"]
 
 
+def test_continue_is_configured_by_the_folder_that_the_work_is_in(cli: Cli, tmp_path: Path) -> None:
+    path, folder = tmp_path / "session.jsonl", tmp_path / "elsewhere"
+    path.write_bytes(lines(*TURN))
+    cli("import", str(path))
+    folder.mkdir()
+    (folder / "everlog.toml").write_text("not TOML")
+    script = cli.script("- Unused.\n- Unused.\n- No.")
+    told = ("continue", "s-1", "go on", "--model", script, "--cwd", str(folder))
+    done = cli(*told, env={"EVERLOG_CONFIG": ""})
+    assert done.code == 2, done
+    assert "everlog.toml:1: is not TOML" in done.err
+
+
 def test_a_recording_that_is_to_be_resumed_says_what_goes_on_from_it(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     path.write_bytes(lines(*TURN))

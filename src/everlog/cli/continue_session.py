@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import click
 
 from everlog.cli.conversation import converse
 from everlog.cli.faces import face_for
 from everlog.cli.harnessed import Choices, agent_options, harness_for, notices, prepare
-from everlog.cli.opened import find_id, stored
+from everlog.cli.opened import find_id, look, stored
 from everlog.cli.options import declare, session_argument, store_option
 from everlog.cli.plain import one_line
 from everlog.cli.prompting import prompt_from, working_folder
@@ -43,7 +44,7 @@ def command(
     """
     words = (session, *prompt) if last and session is not None else prompt
     text = prompt_from(words) if words else None
-    folder = None if cwd is None else str(working_folder(cwd))
+    folder = None if cwd is None else working_folder(cwd)
 
     async def work() -> int:
         given = None if last else session
@@ -53,7 +54,8 @@ def command(
             click.echo(f"session {one_line(header.id)}, from {one_line(header.parent_session or '')}")
             return 0
         face = face_for(output)
-        async with harness_for(store) as harness:
+        found = await look(store, given, last)
+        async with harness_for(store, folder or found.cwd) as harness:
             header = await _begun(harness.store, given, last, folder)
             set_up = prepare(choices, harness, face)
             try:
@@ -68,8 +70,8 @@ def command(
     return asyncio.run(work())
 
 
-async def _begun(store: Store, session: str | None, last: bool, cwd: str | None) -> Header:
+async def _begun(store: Store, session: str | None, last: bool, cwd: Path | None) -> Header:
     from everlog.interop.continuing import continue_in
 
     async with await store.open(await find_id(store, session, last), "read") as log:
-        return await continue_in(store, log, cwd)
+        return await continue_in(store, log, None if cwd is None else str(cwd))
