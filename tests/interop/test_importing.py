@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.interop.claude_code.test_reading import TURN as CLAUDE_CODE
+from tests.interop.codex.test_reading import TURN as CODEX
 from tests.interop.dsh.samples import call, closed, file, opened, user
 from tests.interop.dsh.vectors import cases, names, needed, session_bytes
+from tests.interop.foreign import lines
+from tests.interop.openhands.test_reading import SDK as OPENHANDS
 from tests.session.stories import Story, plain_turn
 
 from everlog import open_store, to_json
@@ -44,13 +48,41 @@ def test_the_header_keeps_who_and_where() -> None:
 )
 def test_a_file_of_another_form_is_not_taken_for_one(data: bytes) -> None:
     assert detect(data) is None
-    with pytest.raises(FormatUnsupported, match="this build reads dsh, claude-code"):
+    with pytest.raises(FormatUnsupported, match=r"forms that are read here: .*dsh.*claude-code"):
         imported(data)
 
 
 def test_a_format_that_is_not_known_is_refused_by_name() -> None:
     with pytest.raises(FormatUnsupported, match="elsewhere"):
         imported(SOUND, format="elsewhere")
+
+
+FOREIGN = {"claude-code": lines(*CLAUDE_CODE), "codex": lines(*CODEX), "openhands": lines(*OPENHANDS)}
+
+
+@pytest.mark.parametrize("form", FOREIGN)
+def test_a_log_taken_for_another_form_is_refused_with_the_one_it_has(form: str) -> None:
+    assert imported(FOREIGN[form], form).format == form
+    for other in FOREIGN.keys() - {form}:
+        with pytest.raises(FormatUnsupported, match=rf"nothing in the log .*{other}.*--from {form}"):
+            imported(FOREIGN[form], other)
+
+
+def test_a_file_of_no_form_is_refused_when_it_is_said_to_have_one(tmp_path: Path) -> None:
+    path = tmp_path / "poem.txt"
+    path.write_text("roses are red\n")
+    with pytest.raises(FormatUnsupported, match=r"nothing in .*poem\.txt is a record of Codex .* no form read here"):
+        imported(path, "codex")
+
+
+async def test_a_second_import_says_where_the_first_is() -> None:
+    async with open_store("memory:twice") as store:
+        await import_into(store, SOUND)
+        with pytest.raises(SessionExists, match="imported already, as session s: see `everlog show s`"):
+            await import_into(store, SOUND)
+        await store.delete("s")
+        with pytest.raises(SessionExists, match=r"in the trash.*everlog delete s --undo"):
+            await import_into(store, SOUND)
 
 
 def test_files_are_told_by_what_they_hold(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class ForeignRecording(Recording):
         unknown: how many of those are of kinds that this build does not know, by name.
         remarks: what was found wrong, in words, and how often.
         blobs: images and files that the log held, by their content hash.
+        recognised: whether any record was one of the program's, by all that this build knows of it.
     """
 
     def __init__(self, header: Header, events: Iterable[Event], told: Chronicle) -> None:
@@ -49,6 +50,7 @@ class ForeignRecording(Recording):
         self.unknown = dict(told.unknown)
         self.remarks = dict(told.remarks)
         self.blobs = told.blobs
+        self.recognised = told.next_seq > sum(told.unknown.values())
 
 
 @dataclass

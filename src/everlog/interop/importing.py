@@ -18,7 +18,7 @@ from everlog.session import CORE, FormatUnsupported, Header, Recording, Session,
 from everlog.session.jsonvalue import encode
 from everlog.session.live import Clock
 from everlog.session.reloading import reload
-from everlog.store.seam import Store
+from everlog.store.seam import SessionExists, SessionNotFound, Store
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,49 @@ FORMATS: Mapping[str, Format] = {
 
 
 class FormUnknown(FormatUnsupported):
-    """What is to be imported has none of the forms that are known."""
+    """What is to be imported has none of the forms that are known, or is said to have `format`, which is none."""
 
-    def __init__(self, source: Source) -> None:
-        what = "the log" if isinstance(source, bytes) else str(source)
+    def __init__(self, source: Source, format: str | None = None) -> None:
         forms = ", ".join(f"{form.title} ({name})" for name, form in FORMATS.items())
-        EverlogError.__init__(self, f"{what} has none of the forms that are read here: {forms}")
+        what = f"{_named(source)} has none" if format is None else f"{format} is none"
+        EverlogError.__init__(self, f"{what} of the forms that are read here: {forms}")
         self.found = "unknown"
+
+
+class FormMistaken(FormatUnsupported):
+    """What is to be imported holds no record of the form that it was said to have.
+
+    Attributes:
+        looks_like: the name of the form that it has by its content, or None.
+    """
+
+    def __init__(self, source: Source, format: str) -> None:
+        self.looks_like = detect(source)
+        seems = FORMATS.get(self.looks_like or "")
+        hint = f"it looks like {seems.title} (--from {self.looks_like})" if seems else "it looks like no form read here"
+        EverlogError.__init__(
+            self, f"nothing in {_named(source)} is a record of {FORMATS[format].title} ({format}); {hint}"
+        )
+        self.found = self.looks_like or "unknown"
+
+
+class AlreadyImported(SessionExists):
+    """The store has what is to be imported, or another session with its id, already.
+
+    Attributes:
+        trashed: whether it lies in the trash.
+    """
+
+    def __init__(self, source: Source, session: str, trashed: bool) -> None:
+        super().__init__(session)
+        hint = f"bring it back with `everlog delete {session} --undo`" if trashed else f"see `everlog show {session}`"
+        where = " and is in the trash" if trashed else ""
+        self.args = (f"{_named(source)} was imported already{where}, as session {session}: {hint}",)
+        self.trashed = trashed
+
+
+def _named(source: Source) -> str:
+    return "the log" if isinstance(source, bytes) else str(source)
 
 
 @dataclass(frozen=True)
@@ -108,15 +144,26 @@ async def import_into(store: Store, source: Source, format: str | None = None) -
     """Read a log of another program and keep it in a store, as a session or as a recording.
 
     Raises:
-        SessionExists: the store has a session with its id.
+        AlreadyImported: the store, or its trash, has a session with its id.
         OSError, FormatUnsupported, SessionCorrupt: as `imported`.
     """
     found = imported(source, format, store.vocabulary)
     if isinstance(found.recording, ForeignRecording):
         for data in found.recording.blobs.values():
             store.blobs.put(data)
-    await store.add(found.header, found.recording.events)
+    try:
+        await store.add(found.header, found.recording.events)
+    except SessionExists as error:
+        raise AlreadyImported(source, error.session, await _is_trashed(store, error.session)) from None
     return found
+
+
+async def _is_trashed(store: Store, id: str) -> bool:
+    try:
+        store.backend.demand(id)
+    except SessionNotFound:
+        return True
+    return False
 
 
 def detect(source: Source) -> str | None:
@@ -135,13 +182,15 @@ def imported(source: Source, format: str | None = None, vocabulary: Vocabulary =
 
     Raises:
         OSError: the file cannot be read.
-        FormatUnsupported: it has none of the known forms, or a version of one that is not read.
+        FormatUnsupported: it has none of the known forms, no record of the given one, or a version that is not read.
         SessionCorrupt: what counts of it is damaged.
     """
     name = format or detect(source)
     if name is None or name not in FORMATS:
-        raise FormUnknown(source)
+        raise FormUnknown(source, format)
     recording = FORMATS[name].read(source, vocabulary)
+    if format is not None and isinstance(recording, ForeignRecording) and not recording.recognised:
+        raise FormMistaken(source, format)
     return Imported(name, _header(recording, FORMATS[name].goes_on), recording)
 
 
