@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from tests.session.logs import foreign_rows
 from tests.session.stories import Story
 
-from everlog.session import AppendRefused, Session, read_event
+from everlog.session import CORE, AppendRefused, EventType, Session, read_event
+from everlog.session.jsonvalue import encode, encode_plain
 
 
 def test_null_does_not_stand_for_a_nested_view_that_must_be_there() -> None:
@@ -60,3 +64,51 @@ def test_an_event_keeps_what_no_view_knows_through_an_append() -> None:
     for message in (event.data, session.messages()[0], session.fork().messages()[0]):
         assert message.content[0].get("extra") == 1.5
         assert message.source.get("k") == "v"
+
+
+def outcome(kind: EventType, *judged: Any) -> object:
+    """Give all that can be seen of a view and of what is in it, or the words of the refusal."""
+    try:
+        return shown(kind.check(*judged))
+    except ValueError as error:
+        return str(error)
+
+
+def shown(part: Any) -> object:
+    if isinstance(part, msgspec.Raw):
+        return bytes(part)
+    if isinstance(part, tuple):
+        return [shown(item) for item in part]
+    if not isinstance(part, msgspec.Struct):
+        return type(part), part
+    fields = {name: shown(getattr(part, name)) for name in part.__struct_fields__}
+    return type(part).__name__, fields, json.loads(part.to_json())
+
+
+@given(foreign_rows())
+def test_a_value_is_judged_as_its_bytes_are(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        kind, data = CORE.get(row["type"]), row["data"]
+        encoded = encode_plain(data)
+        if kind is not None and encoded is not None:
+            assert outcome(kind, encoded, data) == outcome(kind, encoded)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"turn": 1.0},
+        {"turn": True},
+        {"turn": 2**70},
+        {"turn": "1"},
+        {"turn": 1, "turn ": 2},
+        {"turn": None},
+        {},
+        None,
+        [],
+        "text",
+    ],
+)
+def test_numbers_are_the_same_numbers_in_a_value_as_in_bytes(data: object) -> None:
+    kind = CORE["turn/start"]
+    assert outcome(kind, encode(data), data) == outcome(kind, encode(data))

@@ -72,17 +72,25 @@ def encode(value: object) -> bytes:
     Raises:
         NotJSON: decoding the bytes would not give an equal value.
     """
+    encoded = encode_plain(value)
+    if encoded is not None:
+        return encoded
+    plain = _plain(value, "$", 0)
+    try:
+        return _encoder.encode(plain)
+    except (ValueError, RecursionError) as error:
+        raise NotJSON("$", str(error)) from None
+
+
+def encode_plain(value: object) -> bytes | None:
+    """Give the bytes of a value that is made of nothing but JSON's own types; None for one that `encode` must judge."""
     try:
         # The encoder turns some values silently into others, so what it is given is looked at first.
         if _is_plain(value, MAX_DEPTH):
             return _encode(value)
     except (ValueError, RecursionError):
         pass
-    plain = _plain(value, "$", 0)
-    try:
-        return _encoder.encode(plain)
-    except (ValueError, RecursionError) as error:
-        raise NotJSON("$", str(error)) from None
+    return None
 
 
 _LEAVES = frozenset({str, int, bool, type(None)})

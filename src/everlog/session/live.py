@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from everlog.session.errors import AppendRefused
 from everlog.session.event import Event, Replace, SurfaceOp
 from everlog.session.header import Header, new_header, read_header
-from everlog.session.jsonvalue import MAX_DEPTH, NotJSON, decode, encode
+from everlog.session.jsonvalue import MAX_DEPTH, NotJSON, decode, encode, encode_plain
 from everlog.session.log import Log
 from everlog.session.views import View
 from everlog.session.vocabulary import CORE, EventType, Vocabulary
@@ -87,6 +87,9 @@ class Session(Log):
             RuleViolation: the event breaks a rule of the log. Nothing was changed.
             RuntimeError: another thread appends, or an observer does.
         """
+        encoded = encode_plain(data)
+        if encoded is not None:
+            return self._append(type, encoded, surface, sources, ignorable, data)
         try:
             encoded = encode(data)
         except NotJSON as error:
@@ -94,8 +97,15 @@ class Session(Log):
         return self._append(type, encoded, surface, sources, ignorable)
 
     def _append(
-        self, type: str, data: bytes, surface: SurfaceArgument, sources: Sequence[int] | None, ignorable: bool
+        self,
+        type: str,
+        data: bytes,
+        surface: SurfaceArgument,
+        sources: Sequence[int] | None,
+        ignorable: bool,
+        value: object = None,
     ) -> Event:
+        """Append an event by the bytes of its data; `value` is what these are the JSON of, where that is at hand."""
         if get_ident() != self._thread or self._observing:
             self._refuse_caller()
         try:
@@ -103,7 +113,7 @@ class Session(Log):
         except (KeyError, TypeError):
             raise AppendRefused(str(type), _UNKNOWN) from None
         try:
-            view = None if kind is None else kind.check(data)
+            view = None if kind is None else kind.check(data, value)
         except ValueError as error:
             raise AppendRefused(type, str(error)) from None
         on_surface = kind is not None and kind.surface

@@ -11,23 +11,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 from types import UnionType
-from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import NODEFAULT, Raw
+from msgspec import NODEFAULT, Raw, convert
 from msgspec.structs import force_setattr
 
 from everlog.session.messages import Message, read_message
 from everlog.session.views import Buffer, View
 
 T = TypeVar("T", bound=View)
+Taken = TypeVar("Taken", bound=View, covariant=True)
 _NULL = Raw(b"null")
+
+
+class Take(Protocol[Taken]):
+    """Reads a view from its bytes, faster where their JSON value, of exact types, is at hand. Raises ValueError."""
+
+    def __call__(self, data: Buffer, value: object = None) -> Taken:
+        """Give the view."""
+        ...
 
 
 class Reader(Generic[T]):
     """Reads views of one class from bytes.
 
-    `read` raises ValueError, with the path of the first field that does not fit.
+    `read` raises ValueError, with the path of the first field that does not fit. So does
+    `take`, which may be given the JSON value of the bytes as well.
     """
 
     def __init__(self, cls: type[T]) -> None:
@@ -41,8 +51,7 @@ class Reader(Generic[T]):
         self.read: Callable[[Buffer], T] = self._read_slices if self._many else self._read_once
         if not shell:
             self.read = self._read_flat
-        elif len(self._one) == 1 and not self._many and not self._optional and not self._one[0][2]._one:
-            self.read = self._reading_one(*self._one[0])
+        self.take: Take[T] = self._taking(cls)
 
     def _raw_field(self, field: msgspec.structs.FieldInfo, hint: Any) -> tuple[str, Any, Any] | None:
         """Give the field of the shell that stands for one of nested views, and remember how to read it."""
@@ -66,20 +75,37 @@ class Reader(Generic[T]):
         force_setattr(view, "_json", data)
         return view
 
-    def _reading_one(self, name: str, key: str, nested: Reader[Any]) -> Callable[[Buffer], T]:
-        """Give `_read_once` for a class with a single nested view that holds none itself, as most events have it."""
-        decode, get, slices = self._decoder.decode, attrgetter(name), self._read_slices
+    def _owner(self) -> Callable[[T, object], None]:
+        """Give `owns`, as a function that does no more than this class needs: most have one nested view, or none."""
+        if not self._one:
+            return _owns_itself
+        (name, key, nested), *more = self._one
+        if more or nested._one or name in self._optional:
+            return self.owns
+        get = attrgetter(name)
 
-        def read(data: Buffer) -> T:
-            try:
-                view = decode(data)
-            except (msgspec.MsgspecError, RecursionError):
-                return slices(data)
+        def owns(view: T, data: object) -> None:
             force_setattr(view, "_json", data)
             force_setattr(get(view), "_json", (data, key))
+
+        return owns
+
+    def _taking(self, cls: type[T]) -> Take[T]:
+        """Give `take`. Raw slices cannot be had from a value: a class that demands one reads the bytes."""
+        read, owns = self.read, self._owner()
+        bytes_only = bool(self._many) or any(f.required and f.type is Raw for f in msgspec.structs.fields(cls))
+
+        def take(data: Buffer, value: object = None) -> T:
+            if value is None or bytes_only:
+                return read(data)
+            try:
+                view = convert(value, cls)
+            except (msgspec.MsgspecError, RecursionError):
+                return read(data)  # which says what is wrong, or takes what only bytes can give
+            owns(view, data)
             return view
 
-        return read
+        return take
 
     def _read_once(self, data: Buffer) -> T:
         try:
@@ -114,6 +140,10 @@ class Reader(Generic[T]):
         for name, read in self._many:
             force_setattr(view, name, tuple([_at(name, read.read, raw) for raw in getattr(view, name)]))
         return view
+
+
+def _owns_itself(view: View, data: object) -> None:
+    force_setattr(view, "_json", data)
 
 
 def _shell_of(cls: type[T], fields: list[tuple[str, Any, Any]]) -> type[T]:
@@ -152,6 +182,7 @@ class _MessageReader(Reader[Message]):
     def __init__(self) -> None:
         self._one, self._many = [], []
         self.read = read_message
+        self.take = self._taking(Message)
 
 
 _readers: dict[type[View], Reader[Any]] = {Message: _MessageReader()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from everlog.session import payloads as p
 from everlog.session import shapes
@@ -22,6 +22,14 @@ from everlog.session.rule import Rule
 from everlog.session.views import View
 
 Shape = Callable[[Any], None]
+
+
+class Check(Protocol):
+    """Judges the data of an event by its bytes, and by its value where that is at hand."""
+
+    def __call__(self, data: bytes, value: object = None) -> View | None:
+        """Give the view, or None when there is none. Raises ValueError when the shape is wrong."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -43,14 +51,14 @@ class EventType:
     open: bool = False
     _read: Callable[[bytes], View] | None = field(init=False, repr=False, compare=False)
 
-    check: Callable[[bytes], View | None] = field(init=False, repr=False, compare=False)
-    """Reads the data of an event that is to be appended; gives None when it has no view, and raises ValueError
-    when the data does not have the shape of this type."""
+    check: Check = field(init=False, repr=False, compare=False)
+    """Reads the data of an event that is to be appended, from its bytes and, where that is at hand, its value; gives
+    None when it has no view, and raises ValueError when the data does not have the shape of this type."""
 
     def __post_init__(self) -> None:
         read = reader(self.payload).read if self.payload else None
         object.__setattr__(self, "_read", read)
-        object.__setattr__(self, "check", _checked(read, self.shapes, self.open))
+        object.__setattr__(self, "check", _checked(self.payload, self.shapes, self.open))
 
     def view(self, data: bytes) -> View | JSON:
         """Read the data of an event that is in a log: its view where it fits, else as `decode_or_text` does."""
@@ -62,40 +70,33 @@ class EventType:
         return decode_or_text(data)
 
 
-def _checked(
-    read: Callable[[bytes], View] | None, shapes: tuple[Shape, ...], open: bool
-) -> Callable[[bytes], View | None]:
+def _checked(payload: type[View] | None, shapes: tuple[Shape, ...], open: bool) -> Check:
     """Give what reads and judges the data of a type: a function that does no more than this type needs."""
-    if read is None:
-        return lambda data: None
-    if open:
-        return lambda data: _read_if_it_fits(read, shapes, data)
-    if not shapes:
-        return read
-    if len(shapes) > 1:
-        return lambda data: _judged(read(data), shapes)
-    (shape,) = shapes
+    if payload is None:
+        return lambda data, value=None: None
+    take = reader(payload).take
+    if not shapes and not open:
+        return take
 
-    def check(data: bytes) -> View:
-        view = read(data)
-        shape(view)
+    def check(data: bytes, value: object = None) -> View:
+        view = take(data, value)
+        for shape in shapes:
+            shape(view)
         return view
 
-    return check
+    if not open:
+        return check
 
+    def check_open(data: bytes, value: object = None) -> View | None:
+        try:
+            view = take(data, value)
+        except ValueError:
+            return None
+        for shape in shapes:
+            shape(view)
+        return view
 
-def _read_if_it_fits(read: Callable[[bytes], View], shapes: tuple[Shape, ...], data: bytes) -> View | None:
-    try:
-        view = read(data)
-    except ValueError:
-        return None
-    return _judged(view, shapes)
-
-
-def _judged(view: View, shapes: tuple[Shape, ...]) -> View:
-    for shape in shapes:
-        shape(view)
-    return view
+    return check_open
 
 
 class Vocabulary(Mapping[str, EventType]):
