@@ -13,7 +13,9 @@ from tests.interop.codex import test_reading as codex
 from tests.interop.foreign import lines
 from tests.interop.openhands import test_reading as openhands
 
-from everlog.interop.importing import imported
+from everlog.interop.chronicle import ForeignRecording
+from everlog.interop.importing import FORMATS
+from everlog.session import CORE
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 1 << 40) | st.floats(allow_nan=False) | st.text(max_size=4),
@@ -53,7 +55,8 @@ def mangled(draw: st.DrawFn, log: tuple[Any, ...]) -> list[Any]:
 @given(data=st.data())
 def test_no_log_is_too_odd_to_be_read(name: str, data: st.DataObject) -> None:
     records = data.draw(mangled(tuple(LOGS[name])))
-    found = imported(lines(*records), format=name.partition(",")[0])
-    assert found.recording.violations == ()
-    said = len(found.recording.transcript())
+    found = FORMATS[name.partition(",")[0]].read(lines(*records), CORE)
+    assert isinstance(found, ForeignRecording)
+    assert found.violations == ()
+    said = len(found.transcript())
     assert said + sum(found.kept.values()) + sum(found.remarks.values()) > 0 or not records
