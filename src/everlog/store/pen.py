@@ -251,9 +251,8 @@ class Pen:
         data = self._data[:]
         if not data:
             return False
-        ends = list(accumulate(map(len, data)))
-        if ends[-1] > _MOST_BYTES:
-            del data[max(1, bisect_left(ends, _MOST_BYTES)) :]
+        if sum(map(len, data)) > _MOST_BYTES:
+            del data[max(1, bisect_left(list(accumulate(map(len, data))), _MOST_BYTES)) :]
         seals = self._seals[: len(data)]
         del self._seals[: len(data)], self._data[: len(data)]
         first, head = self._stored

@@ -91,7 +91,8 @@ class Database:
         if self._synchronous == "FULL":
             self._unsynced = 0
         self._written += size
-        self._keep_room()
+        if self._log_size < _MOST_ROOM:
+            self._keep_room()
         if nobody_waits and self._written >= _CHECKPOINT_EVERY:
             self._checkpoint()
 
@@ -144,3 +145,4 @@ class Database:
         if busy:
             raise sqlite3.OperationalError("the write-ahead log is in use; it is settled when nobody reads")
         self._doubtful = False
+        self._log_size = 0

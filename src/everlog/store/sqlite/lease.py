@@ -16,6 +16,8 @@ from everlog.store.oslock import FileLock
 from everlog.store.spacing import crowded
 from everlog.store.sqlite.database import FENCED, SIZE_BITS, STORE, Database, Synchronous
 
+_PAGES_AROUND = 4 * 4096
+
 
 class SqliteLease:
     """Writes one session until it is released, or another epoch begins."""
@@ -55,7 +57,8 @@ class SqliteLease:
     def _append(self, batch: Batch, synchronous: Synchronous) -> None:
         self._fence(batch)
         try:
-            self._database.run(STORE, self._values(batch), _size(batch), synchronous)
+            values = self._values(batch)
+            self._database.run(STORE, values, _size(values), synchronous)
         except sqlite3.IntegrityError as error:
             if str(error) != FENCED:
                 raise
@@ -112,6 +115,6 @@ class SqliteLease:
         self._lock.release()
 
 
-def _size(batch: Batch) -> int:
+def _size(values: tuple[object, ...]) -> int:
     """Give about how many bytes a batch takes in the write-ahead log: its own, and the pages around them."""
-    return sum(map(len, batch.data)) + 32 * len(batch.data) + 4 * 4096
+    return sum(len(value) for value in values if isinstance(value, bytes)) + _PAGES_AROUND
