@@ -11,10 +11,22 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from everlog.errors import EverlogError
+
 _EVENT = re.compile(r"(?:event[-_])?(\d+).*\.json", re.IGNORECASE)
 _ZIP = b"PK\x03\x04"
-_MOST_BYTES = 1 << 28
-"""By so much one file of an archive may grow when it is unpacked; what would grow larger is taken for damaged."""
+MOST_BYTES = 1 << 28
+"""So much the events of an archive may be together when they are unpacked; a few bytes can stand for gigabytes."""
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""How a file of an archive may be packed: of the others nothing bounds how much is unpacked at once."""
+
+
+class ArchiveTooLarge(EverlogError):
+    """An archive unpacks to more than is taken in."""
+
+    def __init__(self, size: int) -> None:
+        hint = "unpack it and give the folder, if you trust where it comes from"
+        super().__init__(f"the archive unpacks to {size:,} bytes, more than {MOST_BYTES:,}: {hint}")
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class Bundle:
 
 
 def bundle_of(source: Path | bytes) -> Bundle | None:
-    """Give the bundle that a folder or an archive is; None for a file of another kind. Raises OSError."""
+    """Give the bundle that a folder or an archive is; None for another file. Raises OSError, ArchiveTooLarge."""
     if isinstance(source, bytes):
         return _archived(io.BytesIO(source)) if source.startswith(_ZIP) else None
     if source.is_dir():
@@ -72,14 +84,19 @@ def _archived(source: Path | io.BytesIO) -> Bundle | None:
         archive = zipfile.ZipFile(source)
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         return None
-    files = (info for info in archive.infolist() if not info.is_dir())
+    files = [info for info in archive.infolist() if not info.is_dir()]
+    size = sum(info.file_size for info in files if info.filename.lower().endswith(".json"))
+    if size > MOST_BYTES:
+        raise ArchiveTooLarge(size)
     return Bundle(Member(PurePosixPath(info.filename).name, partial(_unpacked, archive, info)) for info in files)
 
 
 def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    if info.file_size > _MOST_BYTES:
+    """Give the bytes of a file, never more than it is said to have; none of a damaged one."""
+    if info.compress_type not in _METHODS:
         return b""
     try:
-        return archive.read(info)
+        with archive.open(info) as file:
+            return file.read(info.file_size + 1)  # with a length, as without one all of it would be unpacked first
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):  # damaged, or encrypted
         return b""

@@ -9,7 +9,8 @@ import pytest
 from tests.interop.dsh.samples import closed, file, turn_end, user
 
 from everlog.interop import dsh
-from everlog.interop.dsh.frames import MAGIC, contents, frame_end
+from everlog.interop.dsh.frames import MAGIC, TextTooLarge, contents, frame_end
+from everlog.interop.importing import detect
 
 zstandard = pytest.importorskip("zstandard", reason="the optional package zstandard is not installed")
 
@@ -109,3 +110,22 @@ def test_without_the_optional_package_the_error_says_what_to_install(monkeypatch
     with pytest.raises(dsh.CompressionUnavailable, match=r"everlog\[zstd\]"):
         dsh.read(b"".join(frames()))
     assert dsh.read(file([turn_end()])).torn_bytes == 0
+
+
+@pytest.mark.parametrize(("text", "what"), [(b" " * (80 << 20), "a line of"), (b"x\n" * (150 << 20), "text of")])
+def test_a_few_bytes_that_stand_for_a_gigabyte_are_refused(text: bytes, what: str) -> None:
+    data = file(closed(user(2)))
+    small = zstandard.ZstdCompressor().compress(text)
+    assert len(small) < 40_000
+    with pytest.raises(TextTooLarge, match=f"holds {what} more than .* decompress it"):
+        contents(zstandard.ZstdCompressor().compress(data) + small)
+    with pytest.raises(TextTooLarge):
+        detect(small)
+
+
+def test_frames_that_are_too_much_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everlog.interop.dsh.frames.MOST_BYTES", 10_000)
+    frame = zstandard.ZstdCompressor().compress(b"x" * 999 + b"\n")
+    assert len(contents(frame * 10).text) == 10_000
+    with pytest.raises(TextTooLarge, match="text of more than 10,000 bytes"):
+        contents(frame * 11)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.interop.foreign import PNG, PNG_TEXT, calls, cut_anywhere, lines, lived, said, taken, tokens
 from tests.interop.large import FILLER, measured, write
 
+from everlog.interop.bundles import ArchiveTooLarge, bundle_of
 from everlog.interop.documents import elements
 from everlog.interop.importing import imported
 from everlog.session import FormatUnsupported
@@ -188,6 +190,34 @@ def test_a_damaged_event_of_an_archive_is_counted_and_harms_no_other() -> None:
     found = taken(whole[:at] + b"\xff" * 20 + whole[at + 20 :], "openhands")
     assert found.kept["unreadable"] == 1
     assert said(found) == said(taken(as_array(SDK[:8]), "openhands"))
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = zipped(SDK)
+    monkeypatch.setattr("everlog.interop.bundles.MOST_BYTES", 1_000)
+    with pytest.raises(ArchiveTooLarge, match="more than 1,000: unpack it"):
+        imported(data)
+
+
+def test_a_file_of_an_archive_is_unpacked_no_further_than_it_is_said_to_go() -> None:
+    bomb = zipped(SDK, ("meta.json", b" " * (64 << 20)))
+    size = (64 << 20).to_bytes(4, "little")
+    bundle = bundle_of(bomb.replace(size, (99).to_bytes(4, "little")))  # the archive says less than is there
+    assert bundle is not None
+    tracemalloc.start()
+    assert bundle.beside[0].read() == b""
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_is_packed_in_an_unbounded_way_counts_as_damaged(method: int) -> None:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", method) as archive:
+        archive.writestr("event_0.json", "{}")
+    bundle = bundle_of(held.getvalue())
+    assert bundle is not None
+    assert bundle.events[0].read() == b""
 
 
 def test_an_archive_that_is_cut_short_is_of_no_form_that_is_known() -> None:

@@ -13,6 +13,11 @@ from dataclasses import dataclass
 from everlog.errors import EverlogError
 
 MAGIC = b"\x28\xb5\x2f\xfd"
+MOST_BYTES = 1 << 28
+"""So much text a compressed log may hold. A few bytes can stand for gigabytes; a plain file is as large as it is."""
+MOST_BYTES_OF_LINE = 1 << 26
+"""So long one line of it may be."""
+_PIECE = 1 << 20
 _UNREADABLE = b"\x00\n"
 """What stands in the text for bytes that cannot be decompressed: a line that is not JSON."""
 
@@ -22,6 +27,14 @@ class CompressionUnavailable(EverlogError):
 
     def __init__(self) -> None:
         super().__init__("the log is compressed with Zstandard; install the reader with `pip install everlog[zstd]`")
+
+
+class TextTooLarge(EverlogError):
+    """The log is compressed, and unpacks to more than is taken in."""
+
+    def __init__(self, what: str, most: int) -> None:
+        hint = "decompress it (`zstd -d`) and give the plain file, if you trust where it comes from"
+        super().__init__(f"the compressed log holds {what} of more than {most:,} bytes: {hint}")
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,7 @@ def contents(data: bytes) -> Contents:
 
     Raises:
         CompressionUnavailable: they are compressed and `zstandard` is not installed.
+        TextTooLarge: they are compressed, and unpack to more than `MOST_BYTES` or a line of `MOST_BYTES_OF_LINE`.
     """
     return _decompressed(data) if data.startswith(MAGIC) else Contents(data)
 
@@ -63,7 +77,7 @@ def _decompressed(data: bytes) -> Contents:
     at = length = 0
     while at < len(data):
         stop = frame_end(data, at)
-        piece = None if stop is None else decompress(data[at:stop])
+        piece = None if stop is None else decompress(data[at:stop], MOST_BYTES - length)
         if piece is None or stop is None:
             stop = data.find(MAGIC, at + 1)
             if stop < 0:
@@ -96,18 +110,36 @@ def frame_end(data: bytes, start: int) -> int | None:
     return at if at <= len(data) else None
 
 
-def _decompressor() -> Callable[[bytes], bytes | None]:
-    """Give what decompresses one frame, or None for one whose content is damaged."""
+def _decompressor() -> Callable[[bytes, int], bytes | None]:
+    """Give what decompresses one frame to at most so many bytes, or gives None for one whose content is damaged."""
     try:
         import zstandard
     except ImportError:
         raise CompressionUnavailable() from None
     context = zstandard.ZstdDecompressor()
 
-    def decompress(frame: bytes) -> bytes | None:
+    def decompress(frame: bytes, most: int) -> bytes | None:
+        pieces: list[bytes] = []
+        size = line = 0
         try:
-            return context.decompressobj().decompress(frame)
+            with context.stream_reader(frame) as reader:
+                while piece := reader.read(_PIECE):
+                    size += len(piece)
+                    head, _, _ = piece.partition(b"\n")
+                    longest = line + len(head)
+                    line = len(piece) - piece.rfind(b"\n") - 1 if len(head) < len(piece) else longest
+                    _refuse(size, longest, most)
+                    pieces.append(piece)
         except zstandard.ZstdError:
             return None
+        return b"".join(pieces)
 
     return decompress
+
+
+def _refuse(size: int, line: int, most: int) -> None:
+    """Raise TextTooLarge when there is too much."""
+    if line > MOST_BYTES_OF_LINE:
+        raise TextTooLarge("a line", MOST_BYTES_OF_LINE)
+    if size > most:
+        raise TextTooLarge("text", MOST_BYTES)
