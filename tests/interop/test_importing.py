@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.interop.openhands.test_reading import SDK as OPENHANDS
 from tests.session.stories import Story, plain_turn
 
 from everlog import open_store, to_json
-from everlog.interop.importing import detect, import_into, imported
+from everlog.interop.importing import NotAFile, detect, import_into, imported
 from everlog.session import FormatUnsupported, RuleViolation
 from everlog.store import RecordingOnly, SessionExists
 
@@ -90,6 +91,15 @@ def test_files_are_told_by_what_they_hold(tmp_path: Path) -> None:
     path.write_bytes(SOUND)
     assert detect(path) == "dsh"
     assert imported(path).header.id == "s"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices in the file system")
+@pytest.mark.parametrize("format", [None, "dsh", "codex"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, format: str | None) -> None:
+    os.mkfifo(tmp_path / "log.jsonl")
+    for path in (tmp_path / "log.jsonl", Path(os.devnull)):
+        with pytest.raises(NotAFile, match="neither a file nor a folder"):
+            imported(path, format)
 
 
 def test_compressed_files_are_told_too() -> None:

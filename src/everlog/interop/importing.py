@@ -7,6 +7,8 @@ A log of a form that holds less than ours, or in another order, is always a reco
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -50,6 +52,13 @@ FORMATS: Mapping[str, Format] = {
     "openhands": Format("OpenHands", openhands.is_log, _by_the_core(openhands.read)),
 }
 """The forms that can be imported, by name."""
+
+
+class NotAFile(EverlogError):
+    """What is to be imported is a pipe or a device: a log is read more than once."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(f"{_named(source)} is neither a file nor a folder: write what comes from it into a file first")
 
 
 class FormUnknown(FormatUnsupported):
@@ -166,8 +175,17 @@ async def _is_trashed(store: Store, id: str) -> bool:
     return False
 
 
+def _demand_file(source: Source) -> None:
+    """Raise NotAFile for what cannot be read twice, and may be waited for without an end. Raises OSError."""
+    if not isinstance(source, bytes):
+        kind = os.stat(source).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise NotAFile(source)
+
+
 def detect(source: Source) -> str | None:
     """Give the name of the form that a file, or its bytes, has; None when it is not one that is known."""
+    _demand_file(source)
     document = Document(source)
     head = document.head()
     if dsh.is_compressed(head):
@@ -182,9 +200,11 @@ def imported(source: Source, format: str | None = None, vocabulary: Vocabulary =
 
     Raises:
         OSError: the file cannot be read.
+        NotAFile: it is a pipe or a device.
         FormatUnsupported: it has none of the known forms, no record of the given one, or a version that is not read.
         SessionCorrupt: what counts of it is damaged.
     """
+    _demand_file(source)
     name = format or detect(source)
     if name is None or name not in FORMATS:
         raise FormUnknown(source, format)
