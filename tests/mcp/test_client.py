@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from tests.agent.stage import BARE, MODEL, call, payloads, until
 from tests.mcp.servers import BARE_PEER, PEER, connection, reasons, results, stage, text, told, toml, worked
 
 from everlog import Harness
-from everlog.kernel import Config, ConfigError
+from everlog.kernel import Config, ConfigError, Status
 from everlog.llm.script import scripted
 from everlog.mcp.plugin import McpServers
 from everlog.mcp.settings import servers
@@ -162,6 +163,17 @@ async def test_a_token_that_is_not_there_is_asked_for_by_name(monkeypatch: pytes
     table = '[mcp.servers.peer]\nurl = "http://127.0.0.1:1/mcp"\ntoken_env = "PEER_TOKEN"\nrestarts = 0\n'
     async with stage([], table) as harness:
         assert "PEER_TOKEN" in (connection(harness).failure or "")
+
+
+async def test_without_the_optional_package_it_is_named_and_agents_work_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *of: None if name == "mcp" else find(name, *of))
+    async with worked(["Fine."], toml(BARE_PEER)) as (harness, agent):
+        [state] = [state for state in harness.kernel.states() if state.name == "mcp"]
+        assert (state.status, "pip install 'everlog[mcp]'" in state.reason) == (Status.FAILED, True)
+        assert agent.session.messages()[-1].text == "Fine."
 
 
 async def test_a_projects_own_file_starts_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
