@@ -8,6 +8,7 @@ from typing import Any
 from tests.interop.foreign import PNG, PNG_TEXT, calls, cut_anywhere, lines, lived, said, taken, tokens
 from tests.interop.large import FILLER, measured, write
 
+from everlog.interop.claude_code import read
 from everlog.interop.importing import imported
 
 TIME = "2026-01-02T03:04:05.678Z"
@@ -186,9 +187,9 @@ def test_a_failed_request_is_an_attempt_and_not_an_answer() -> None:
 def test_no_beginning_of_a_file_is_too_short_to_be_read() -> None:
     whole = lines(*TURN)
     for part in cut_anywhere(whole):
-        found = imported(part, format="claude-code")
-        assert found.recording.violations == ()
-        assert sum(found.kept.values()) + len(said(found)) > 0
+        found = read(part)
+        assert found.violations == ()
+        assert sum(found.kept.values()) + len(found.messages()) > 0
 
 
 def test_lines_that_are_no_records_are_kept_as_they_are() -> None:

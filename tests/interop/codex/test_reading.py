@@ -8,7 +8,7 @@ from typing import Any
 from tests.interop.foreign import PNG, PNG_TEXT, calls, cut_anywhere, lines, lived, said, taken, tokens
 from tests.interop.large import FILLER, measured, write
 
-from everlog.interop.importing import imported
+from everlog.interop.codex import read
 
 TIME = "2026-01-02T03:04:05.678Z"
 
@@ -212,4 +212,4 @@ def test_a_file_of_100_megabytes_is_read_a_line_at_a_time(tmp_path: Path) -> Non
 
 def test_no_beginning_of_a_file_is_too_short_to_be_read() -> None:
     for part in cut_anywhere(lines(*TURN)):
-        assert imported(part, format="codex").recording.violations == ()
+        assert read(part).violations == ()

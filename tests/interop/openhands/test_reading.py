@@ -16,6 +16,7 @@ from tests.interop.large import FILLER, measured, write
 from everlog.interop.bundles import ArchiveTooLarge, bundle_of
 from everlog.interop.documents import elements
 from everlog.interop.importing import imported
+from everlog.interop.openhands import read
 from everlog.session import FormatUnsupported
 
 TIME = "2026-01-02T03:04:05.678"
@@ -317,7 +318,7 @@ def test_images_become_blobs_and_unknown_kinds_are_counted() -> None:
 @pytest.mark.parametrize("events", [SDK, OLD])
 def test_no_beginning_of_a_file_is_too_short_to_be_read(events: list[dict[str, Any]]) -> None:
     for part in cut_anywhere(as_array(events), 101):
-        assert imported(part, format="openhands").recording.violations == ()
+        assert read(part).violations == ()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
