@@ -194,3 +194,14 @@ async def test_a_program_can_give_its_scripts_by_name() -> None:
         assert (await played(route))[0].message().text == "two"
         with pytest.raises(UnknownModel, match="known: helper, main"):
             kernel[Models].resolve("script/other")
+
+
+@pytest.mark.parametrize(("text", "place"), [("- a: b: c", "at line 1, column 7"), ("- \0", "at position 2")])
+def test_a_fault_in_the_yaml_is_told_by_the_file_and_the_place(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text(text)
+    with pytest.raises(ScriptInvalid) as refused:
+        read_script(path)
+    assert str(refused.value).startswith(f"script {path}: is not YAML: ")
+    assert str(refused.value).endswith(place)
+    assert "string" not in str(refused.value)

@@ -71,7 +71,7 @@ def read_script(path: Path) -> list[Answer]:
     except RecursionError:
         raise ScriptInvalid(f"script {path}: is nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:  # a ValueError: it is not UTF-8, or holds a date that there is not
-        raise ScriptInvalid(f"script {path}: is not YAML: {' '.join(str(error).split())}") from None
+        raise ScriptInvalid(f"script {path}: is not YAML: {_told_fault(error)}") from None
     if not isinstance(found, list):
         raise ScriptInvalid(f"script {path}: must be a list of answers")
     for number, answer in enumerate(found, 1):
@@ -98,6 +98,11 @@ def _loaded(text: str) -> object:
         if depth > _DEEPEST:
             raise RecursionError
     return yaml.load(text, Loader=loader)
+
+
+def _told_fault(error: Exception) -> str:
+    """Tell on one line what is wrong with the text of a file; YAML calls the text `"<unicode string>"`."""
+    return " ".join(re.sub(r'\bin "<[^"]*>",', "at", str(error)).split())
 
 
 def script_route(answers: Sequence[Answer], model: str = "script", pace_ms: int = 0) -> Route:
