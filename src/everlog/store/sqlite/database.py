@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from everlog.store.sqlite.schema import connect
+from everlog.store.sqlite.schema import BUSY_MS, connect
 
 # A batch is stored by one statement, a transaction of its own, so that the interpreter's lock is given up and
 # taken back once, however busy other threads are. The rows are cut from two blobs, at sizes given as JSON.
@@ -115,8 +115,12 @@ class Database:
                 self._log_size = os.stat(self._log).st_size
 
     def _write_and_roll_back(self, size: int) -> None:
-        """Leave room of a size in the log: a transaction larger than the cache is written there before it ends."""
+        """Leave room of a size in the log: a transaction larger than the cache is written there before it ends.
+
+        While another process writes it is not waited for.
+        """
         connection = self.connection
+        connection.execute("PRAGMA busy_timeout = 0")
         connection.execute("PRAGMA cache_size = 8")
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -125,6 +129,7 @@ class Database:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             connection.execute("PRAGMA cache_size = -2000")
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
 
     def _begin(self, synchronous: Synchronous) -> None:
         """Settle what is in doubt, and set how the next commit is made durable."""

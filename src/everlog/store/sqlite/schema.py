@@ -16,7 +16,7 @@ from everlog.store.oslock import wait_for
 
 VERSION = 1
 APPLICATION_ID = 0x65766C67  # "evlg"; says in the file's header whose it is
-_BUSY_MS = 30_000
+BUSY_MS = 30_000
 
 TABLES = f"""
 CREATE TABLE session (
@@ -76,7 +76,7 @@ MIGRATIONS: Sequence[Step] = ()
 
 def connect(path: Path) -> sqlite3.Connection:
     """Open a connection that any one thread at a time may use."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MS / 1000)
     if sys.platform == "darwin":
         connection.execute("PRAGMA fullfsync = 1")
         connection.execute("PRAGMA checkpoint_fullfsync = 1")
