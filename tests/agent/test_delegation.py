@@ -135,6 +135,8 @@ async def test_a_cancelled_call_whose_child_called_nothing_changed_nothing() -> 
         agent = await harness.agents.create(MODEL)
         agent.followup("go")
         await until(lambda: len(harness.agents.list()) == 2)
+        child = next(one.session for one in harness.agents.list() if one.id != agent.id)
+        await until(lambda: child.ledger.turns.step_open)
         agent.cancel()
         await agent.when_idle()
         [result] = payloads(agent.session, "tool/result")
