@@ -91,8 +91,8 @@ class Database:
         if self._synchronous == "FULL":
             self._unsynced = 0
         self._written += size
-        if self._log_size < _MOST_ROOM:
-            self._keep_room()
+        if not nobody_waits and self._log_size < _MOST_ROOM:
+            self._keep_room()  # its statements would take long beside a thread that is busy, which a waiter's is not
         if nobody_waits and self._written >= _CHECKPOINT_EVERY:
             self._checkpoint()
 
