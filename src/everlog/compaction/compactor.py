@@ -35,14 +35,11 @@ from everlog.compaction.seam import (
 from everlog.compaction.template import Template
 from everlog.compaction.transaction import Landing, compact, prune
 from everlog.errors import EverlogError
-from everlog.llm.seam import ModelFailure
+from everlog.llm.seam import CONTEXT_OVERFLOW, ModelFailure
 from everlog.session.live import Session
 from everlog.store.seam import LeaseLost
 
 _log = logging.getLogger("everlog.compaction")
-
-CONTEXT_OVERFLOW = "CONTEXT_OVERFLOW"
-"""The code of a request that was longer than the model's window."""
 
 _INSTRUCTION = 400
 """Tokens of the message that asks for a summary, at most."""
@@ -224,7 +221,7 @@ class Policy(Compactor):
                 raise
             except EverlogError as error:
                 failed = error
-                if not view.is_desperate and getattr(error, "code", None) != CONTEXT_OVERFLOW:
+                if not view.is_desperate and not _was_too_long(error):
                     break
         raise failed
 
@@ -238,6 +235,11 @@ class Policy(Compactor):
                 yield self._same
             yield self._reader
         yield self._template
+
+
+def _was_too_long(error: EverlogError) -> bool:
+    """Tell whether the request for a summary was longer than its model's window."""
+    return isinstance(error, ModelFailure) and error.code == CONTEXT_OVERFLOW
 
 
 def _fits(view: View) -> bool:
