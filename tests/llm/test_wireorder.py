@@ -62,7 +62,7 @@ def objections(messages: Sequence[Message]) -> list[str]:
             found.append("an id used twice")
         seen |= set(due)
         found += [f"id {id!r}" for id in due if not NAMES.id_pattern.fullmatch(id)]
-        found += [f"name {c.name!r}" for c in message.calls if not NAMES.name_pattern.fullmatch(c.name)]
+        found += [f"name {c.name!r}" for c in message.calls if not NAMES.allow_name(c.name)]
         found += ["arguments" for c in message.calls if not isinstance(json.loads(c.arguments), dict)]
         if not message.content:
             found.append("an empty message")
@@ -134,6 +134,15 @@ def test_ids_and_names_of_another_provider_are_made_to_fit() -> None:
         tool_message("functions.read:0|fc_é", "1"),
     )
     assert objections(said) == []
+
+
+def test_what_a_protocol_says_of_names_holds_for_those_that_are_made_to_fit() -> None:
+    names = Names(name_characters="a-z", name_length=5)
+    said = wire_order([answered(ToolCall(id="call_1", name="read-Files", arguments="{}"))], (), names)
+    assert [call.name for call in said[0].calls] == ["read_"]
+    names = Names(name_characters="a-z_", name_length=12)
+    said = wire_order([answered(ToolCall(id="call_1", name="read_files", arguments="{}"))], (), names)
+    assert [call.name for call in said[0].calls] == ["read_files"]
 
 
 def test_a_system_message_from_the_middle_comes_first() -> None:

@@ -40,7 +40,17 @@ class Names:
     id_prefix: str = "call_"
     """What the id that stands for an unfitting one begins with; hexadecimal digits follow."""
     id_length: int = 29
-    name_pattern: re.Pattern[str] = re.compile(r"[A-Za-z0-9_-]{1,64}")
+    name_characters: str = "A-Za-z0-9_-"
+    """The characters of a tool's name, as they stand in the brackets of a pattern."""
+    name_length: int = 64
+
+    def allow_name(self, name: str) -> bool:
+        """Tell whether a tool's name is of the form."""
+        return re.fullmatch(f"[{self.name_characters}]{{1,{self.name_length}}}", name) is not None
+
+    def fit_name(self, name: str) -> str:
+        """Give a name of the form made from one that need not be: `_` for each character that is not allowed."""
+        return re.sub(f"[^{self.name_characters}]", "_", name)[: self.name_length] or "unknown"
 
 
 def wire_order(messages: Iterable[Message], offered: Collection[str], names: Names) -> list[Message]:
@@ -205,11 +215,12 @@ def with_valid_names(messages: Sequence[Message], offered: Collection[str], name
     """Make the names of calls to tools that do not exist fit the protocol: a model may ask for anything."""
 
     def fits(name: str) -> bool:
-        return name in offered or names.name_pattern.fullmatch(name) is not None
+        return name in offered or names.allow_name(name)
 
     def renamed(call: ToolCall) -> ToolCall:
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unknown"
-        return call if fits(call.name) else ToolCall(id=call.id, name=name, arguments=call.arguments)
+        if fits(call.name):
+            return call
+        return ToolCall(id=call.id, name=names.fit_name(call.name), arguments=call.arguments)
 
     return [_with_calls(m, calls, list(map(renamed, calls))) if (calls := calls_of(m)) else m for m in messages]
 
