@@ -39,10 +39,6 @@ class Blobs(Protocol):
         """Give the bytes of a hash. Raises BlobMissing, a LookupError, when there are none."""
         ...
 
-    def read(self, blob: str) -> bytes:
-        """Do what `get` does."""
-        ...
-
 
 class DurableSession(Session):
     """A session of a store, held for writing. Made by `Store.create`, `Store.open` and `Store.fork`.

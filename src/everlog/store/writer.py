@@ -147,7 +147,5 @@ class StoreBlobs:
         """Give the bytes of a hash. Raises BlobMissing, a LookupError, when there are none."""
         return self._writer.blob(blob)
 
-    read = get
-
 
 __all__ = ["WINDOW", "BlobMissing", "StoreBlobs", "Writer"]
