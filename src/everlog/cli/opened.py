@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -111,7 +112,16 @@ async def find_id(store: Store, given: str | None, last: bool) -> str:
         raise UsageFault("name a session (`everlog sessions` lists them), or take the last one with --last")
     if scrub(given) != given:  # bytes that are no text, which no id holds
         raise SessionNotFound(given)
-    return await _by_beginning(store, given)
+    return given if await _is_there(store, given) else await _by_beginning(store, given)
+
+
+async def _is_there(store: Store, id: str) -> bool:
+    """Tell whether a session has this whole id: most commands are given one, and need not list the others."""
+    try:
+        await asyncio.to_thread(store.backend.demand, id)
+    except SessionNotFound:
+        return False
+    return True
 
 
 async def _by_beginning(store: Store, given: str) -> str:
