@@ -1,18 +1,19 @@
 """Errors become one line and an exit code."""
 
 import sqlite3
+from importlib import import_module
 
 import click
 import pytest
 
 from everlog.agent.factory import ModelNeeded
-from everlog.cli.faults import UsageFault, report
+from everlog.cli.faults import USAGE_ERRORS, UsageFault, report
 from everlog.errors import EverlogError
 from everlog.harness import HarnessIncomplete
 from everlog.kernel import ConfigError
 from everlog.llm.models import ProviderUnavailable, UnknownModel
 from everlog.llm.script import ScriptInvalid
-from everlog.store.errors import UrlInvalid
+from everlog.store.errors import HeadInvalid, UrlInvalid
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,7 @@ from everlog.store.errors import UrlInvalid
         (ModelNeeded("s-1"), 2, "asked no model yet"),
         (ScriptInvalid("answer 2: is wrong"), 2, "answer 2"),
         (UrlInvalid("'x' is not the URL of a store"), 2, "not the URL"),
+        (HeadInvalid("'x' is not a head"), 2, "not a head"),
         (HarnessIncomplete("plugin loop: waits"), 2, "plugin loop"),
         (click.UsageError("No such option"), 2, "No such option"),
         (sqlite3.OperationalError("database or disk is full"), 1, "database or disk is full"),
@@ -45,6 +47,20 @@ def test_an_error_is_one_line_with_its_code(
     assert words in written.err
     assert written.err.count("\n") == 1
     assert "Traceback" not in written.err
+
+
+@pytest.mark.parametrize(("home", "name"), USAGE_ERRORS)
+def test_errors_of_the_command_line_are_there_under_the_names_that_they_are_known_by(home: str, name: str) -> None:
+    kind = getattr(import_module(home), name)
+    assert issubclass(kind, EverlogError)
+    assert kind.__module__ == home
+
+
+def test_an_error_that_merely_has_such_a_name_is_none_of_them() -> None:
+    class UnknownModel(EverlogError):
+        pass
+
+    assert report(UnknownModel("of somebody else")) == 1
 
 
 def test_debug_shows_the_traceback_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,24 +56,23 @@ def _told(error: BaseException) -> tuple[str, int]:
             return f"a fault in Everlog: {what}; --debug shows where", FAULT
 
 
-_USAGE_ERRORS = frozenset(
-    {
-        "ConfigError",
-        "HarnessIncomplete",
-        "HeadInvalid",
-        "ModelNeeded",
-        "ProviderUnavailable",
-        "ScriptInvalid",
-        "UnknownModel",
-        "UrlInvalid",
-    }
+USAGE_ERRORS = (
+    ("everlog.agent.factory", "ModelNeeded"),
+    ("everlog.harness", "HarnessIncomplete"),
+    ("everlog.kernel.errors", "ConfigError"),
+    ("everlog.llm.models", "ProviderUnavailable"),
+    ("everlog.llm.models", "UnknownModel"),
+    ("everlog.llm.script", "ScriptInvalid"),
+    ("everlog.store.errors", "HeadInvalid"),
+    ("everlog.store.errors", "UrlInvalid"),
 )
-"""Errors of the command line or the configuration; by name, so that no room is imported for them."""
+"""Errors of the command line or the configuration, by module and name, so that no room is imported for them."""
 
 
 def _is_usage(error: EverlogError) -> bool:
     """Tell whether the command line or the configuration is at fault."""
-    return isinstance(error, UsageFault) or type(error).__name__ in _USAGE_ERRORS
+    raised = (getattr(sys.modules[home], name) for home, name in USAGE_ERRORS if home in sys.modules)
+    return isinstance(error, (UsageFault, *raised))  # an error of a module that was not imported is none of these
 
 
 def _is_database(error: BaseException) -> bool:
