@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from tests.agent.stage import MODEL, call, endings, payloads, said, stage, told, types, until
 
-from everlog.agent.limits import Limits, limits_from
+from everlog.agent.limits import Limits, TimeLimit, limits_from
 from everlog.agent.seam import (
     DISPATCH,
     PRE_STEP,
@@ -243,6 +243,34 @@ async def test_a_turn_whose_time_is_over_ends_at_once_and_the_queue_goes_on() ->
         [end, _] = payloads(agent.session, "turn/end")
         assert (end.reason.kind, end.reason.which, end.reason.limit) == ("limit", "time", 1)
         assert said(agent.session) == ["user: one", "assistant: I think ", "user: two", "assistant: b"]
+
+
+@pytest.mark.parametrize("ended", ["turn", "agent", "plugin"])
+async def test_the_clock_of_a_turn_is_put_away_with_turn_agent_and_plugin(
+    ended: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, limit, clocks = asyncio.get_running_loop(), TimeLimit(3600), list[asyncio.TimerHandle]()
+
+    def noting(delay: float, callback: Callable[..., object], *args: Any, **more: Any) -> asyncio.TimerHandle:
+        timer = call_later(delay, callback, *args, **more)
+        clocks.extend([timer] if delay == 3600 else [])
+        return timer
+
+    call_later = loop.call_later
+    monkeypatch.setattr(loop, "call_later", noting)
+    answers = ["a"] if ended == "turn" else [[{"text": "I think "}, {"pause": 60_000}]]
+    async with stage(answers, plugins=[listening(PRE_STEP, limit.watch)]) as harness:
+        agent = await harness.agents.create(MODEL)
+        agent.followup("one")
+        await until(lambda: "request/sent" in types(agent.session))
+        match ended:
+            case "turn":
+                await agent.when_idle()
+            case "agent":
+                await agent.dispose()
+            case "plugin":
+                limit.close()
+        assert [clock.cancelled() for clock in clocks] == [True]
 
 
 async def test_a_turn_that_has_cost_enough_ends() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from itertools import islice, takewhile
 
 import msgspec
@@ -16,6 +18,7 @@ from msgspec.structs import replace
 from everlog.agent.seam import BUDGET, PRE_STEP, Agent, Enter, Limit, Progress, Proposal, Reject
 from everlog.kernel import Config, Context, plugin
 from everlog.llm.seam import Models
+from everlog.session.event import Event
 from everlog.session.messages import ModelSource
 from everlog.session.payloads import AssistantMessage, Usage
 from everlog.session.projections.usage import Spent
@@ -92,12 +95,34 @@ class TimeLimit:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._clocks: dict[str, ExitStack] = {}
 
     async def watch(self, next: Callable[[Proposal], Awaitable[Enter | Reject]], proposal: Proposal) -> Enter | Reject:
-        """Set the clock when a turn begins."""
+        """Set the clock when a turn begins; it is put away when the turn ends."""
         if proposal.step == 1:
-            asyncio.get_running_loop().call_later(self._seconds, self._stop, proposal.agent, proposal.turn)
+            self._set(proposal.agent, proposal.turn)
         return await next(proposal)
+
+    def close(self) -> None:
+        """Put every clock away."""
+        for id in list(self._clocks):
+            self._put_away(id)
+
+    def _set(self, agent: Agent, turn: int) -> None:
+        """Set the clock of a turn, until it or its agent ends."""
+        clock = self._clocks[agent.id] = ExitStack()
+        timer = asyncio.get_running_loop().call_later(self._seconds, self._stop, agent, turn)
+        clock.callback(timer.cancel)  # it holds the agent
+        clock.callback(agent.session.observe(partial(self._see, agent.id)))
+        clock.enter_context(agent.scope.at_end(partial(self._put_away, agent.id)))
+
+    def _see(self, id: str, event: Event) -> None:
+        if event.type == "turn/end":
+            self._put_away(id)
+
+    def _put_away(self, id: str) -> None:
+        if id in self._clocks:
+            self._clocks.pop(id).close()
 
     def _stop(self, agent: Agent, turn: int) -> None:
         if agent.session.ledger.turns.open_turn == turn:
@@ -142,5 +167,7 @@ async def limits(ctx: Context) -> AsyncIterator[None]:
     if settings.cost:
         ctx.on(BUDGET, CostLimit(settings.cost, ctx[Models]).met)
     if settings.time:
-        ctx.on(PRE_STEP, TimeLimit(settings.time).watch)
+        clock = TimeLimit(settings.time)
+        ctx.at_end(clock.close)
+        ctx.on(PRE_STEP, clock.watch)
     yield
