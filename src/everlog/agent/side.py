@@ -61,6 +61,7 @@ class Try:
         self._seq = -1
 
     async def run(self) -> SideAnswer:
+        """Log the request, send it when it is durable, and give the answer. Raises ModelFailure."""
         aside = self._aside
         self._seq = aside.session.append(self._payload()).seq
         if isinstance(aside.session, DurableSession):

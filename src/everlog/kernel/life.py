@@ -44,10 +44,12 @@ class Life:
 
     @property
     def in_transition(self) -> bool:
+        """Tell whether its set-up or its clean-up is under way."""
         return self.status in (Status.STARTING, Status.STOPPING)
 
     @property
     def running(self) -> bool:
+        """Tell whether anything of it may run: between the beginning of its set-up and the end of its clean-up."""
         return self.in_transition or self.status is Status.ACTIVE
 
 
