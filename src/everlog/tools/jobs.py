@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import BinaryIO
 
@@ -16,6 +16,8 @@ from everlog.tools.threads import in_thread
 
 MAX_OUTPUT_BYTES = 256_000_000
 MAX_JOBS = 20
+MAX_KEPT = 10
+"""Of how many jobs that ended, and were not asked since, an agent keeps the output: each has a file."""
 
 
 @dataclass
@@ -29,6 +31,8 @@ class Job:
         out: where its output goes.
         position: how many bytes of the output have been given.
         ending: why it was ended before its time, or None.
+        ended: whether it and all that it started have ended, so that nothing more is written.
+        dropped: how many bytes of output were never given, and are gone.
     """
 
     id: str
@@ -37,6 +41,9 @@ class Job:
     out: BinaryIO
     position: int = 0
     ending: str | None = None
+    ended: bool = False
+    dropped: int = 0
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def state(self) -> str:
@@ -52,15 +59,39 @@ class Job:
         """End it, with everything that it started; one that has ended stays as it is."""
         if self.running.status is None:
             self.ending = "it was stopped"
+        await self.end()
+
+    async def end(self) -> None:
+        """End what of it still runs."""
         await self.running.end()
+        self.ended = True
 
     async def news(self, context: ToolContext) -> ToolOutput:
         """Give what it wrote since this was last asked, and its state."""
-        end = written(self.out)  # what comes while this is read is for the next time
+        async with self._reading:
+            text = "" if self.out.closed else await self._read(context)
+        gone = f"[{self.dropped:,} bytes of output are gone: too many jobs ended after it]" if self.dropped else ""
+        told = [line for line in (text, gone, f"[{self.id}: {self.state}]") if line]
+        return output("\n".join(told), {"job": self.id, "exitStatus": self.running.status})
+
+    async def _read(self, context: ToolContext) -> str:
+        """Give what is new; when nothing more can come, the file is no longer needed."""
+        ended, end = self.ended, written(self.out)  # what comes while this is read is for the next time
         text = await in_thread(partial(shown_output, context, self.out, self.position, end))
         self.position = end
-        told = [*([text] if text else []), f"[{self.id}: {self.state}]"]
-        return output("\n".join(told), {"job": self.id, "exitStatus": self.running.status})
+        if ended:
+            self.out.close()
+        return text
+
+    @property
+    def keeps_output(self) -> bool:
+        """Tell whether it has ended, and still holds a file of which nobody reads just now."""
+        return self.ended and not self.out.closed and not self._reading.locked()
+
+    def drop_output(self) -> None:
+        """Give up what was not asked for."""
+        self.dropped = written(self.out) - self.position
+        self.out.close()
 
 
 class Jobs:
@@ -75,7 +106,7 @@ class Jobs:
         mine = self._of(context.scope)
         job = Job(f"job-{len(mine) + 1}", command, running, out)
         mine[job.id] = job
-        watch = asyncio.create_task(_watched(job), name=job.id)
+        watch = asyncio.create_task(self._watch(mine, job), name=job.id)
         self._watching.add(watch)
         watch.add_done_callback(self._watching.discard)
         return job
@@ -98,13 +129,19 @@ class Jobs:
     async def close(self, scope: Scope | None) -> None:
         """End the jobs of an agent."""
         for job in self._jobs.pop(scope, {}).values():
-            await job.running.end()
+            await job.end()
             job.out.close()
 
     async def close_all(self) -> None:
         """End every job."""
         for scope in list(self._jobs):
             await self.close(scope)
+
+    async def _watch(self, mine: dict[str, Job], job: Job) -> None:
+        await _watched(job)
+        kept = [other for other in mine.values() if other.keeps_output]
+        for oldest in kept[:-MAX_KEPT]:
+            oldest.drop_output()
 
     def _of(self, scope: Scope | None) -> dict[str, Job]:
         if scope not in self._jobs:
@@ -122,7 +159,7 @@ async def _watched(job: Job) -> None:
         if not job.out.closed and written(job.out) > MAX_OUTPUT_BYTES:
             job.ending = f"it wrote more than {MAX_OUTPUT_BYTES:,} bytes"
             break
-    await job.running.end()
+    await job.end()
 
 
 def jobs_of(context: ToolContext) -> Jobs:
