@@ -160,6 +160,14 @@ def test_verify_names_what_was_changed_and_repair_salvages_the_rest(two: Cli) ->
     assert two("verify", "alpha").code == 1
 
 
+def test_what_is_sound_is_not_salvaged(two: Cli) -> None:
+    done = two("repair", "alpha", "--salvage")
+    assert done.code == 0, done
+    assert "alpha is sound" in done.out
+    assert two("repair", "alpha", "--salvage", "--json").json["session"] is None
+    assert set(ids(two)) == {"alpha", "beta"}
+
+
 def test_repair_closes_what_a_crash_left_open(cli: Cli) -> None:
     url = f"sqlite:///{cli.database}"
 

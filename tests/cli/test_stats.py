@@ -95,6 +95,12 @@ def test_it_is_summed_up_by_what_one_likes(two: Cli, by: str, groups: list[str])
     assert [line[by] for line in two("stats", "one", "--by", by, "--json").json["by"]] == groups
 
 
+def test_a_tool_has_only_the_columns_that_say_something_of_it(two: Cli) -> None:
+    *_, heads, row = two("stats", "one", "--by", "tool").out.splitlines()
+    assert heads.split() == ["TOOL", "CALLS", "TOOLS"]
+    assert row.split()[:2] == ["read", "2"]
+
+
 def test_a_period_begins_when_one_says(two: Cli) -> None:
     assert two("stats", "--since", "1d", "--json").json["total"]["requests"] == 8
     assert two("stats", "--since", "2999-01-01", "--json").json["total"]["requests"] == 0

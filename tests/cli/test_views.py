@@ -11,7 +11,7 @@ from tests.cli.tales import eventful
 from tests.session.stories import Story
 
 from everlog import Session
-from everlog.cli.output import write_json
+from everlog.cli.output import short_time, write_json
 from everlog.cli.views import VIEWS
 from everlog.session.projection import names
 
@@ -85,3 +85,9 @@ def test_the_stream_tells_what_a_delta_holds_in_the_words_of_the_log(capsys: pyt
     story.chunk(records=[{"kind": "finish", "t0": 5_000, "reason": "stop"}])
     view("stream").tell(story.session, None)
     assert "finish  reason: stop\n" in capsys.readouterr().out
+
+
+def test_the_header_tells_when_in_the_way_of_a_clock(capsys: pytest.CaptureFixture[str]) -> None:
+    session = Session.create({"id": "s", "createdAt": 1_700_000_000_000})
+    view("header").tell(session, None)
+    assert f"createdAt: {short_time(1_700_000_000_000)}\n" in capsys.readouterr().out

@@ -10,6 +10,7 @@ from everlog.cli.opened import find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json
 from everlog.cli.plain import one_line
+from everlog.session.rules.checking import binding
 from everlog.store.salvaging import Salvage
 from everlog.store.seam import DurableSession
 from everlog.store.store import Store
@@ -58,7 +59,22 @@ def _tell(session: DurableSession, closers: int) -> None:
         click.echo("nothing was to be repaired")
 
 
+async def _is_sound(store: Store, id: str) -> bool:
+    """Tell whether nothing of a session would be lost or mended: a copy of it would be the same log."""
+    found = await store.verify(id)
+    if not found.sound or binding(found.violations):
+        return False
+    async with await store.open(id, "read") as log:
+        return not log.unknown_types
+
+
 async def _salvage(store: Store, id: str, as_json: bool) -> None:
+    if await _is_sound(store, id):
+        if as_json:
+            write_json({"session": None, "from": id, "kept": None, "mended": 0, "lost": []})
+        else:
+            click.echo(f"session {one_line(id)} is sound: there is nothing to salvage, and no copy was made")
+        return
     found = await store.salvage(id)
     if as_json:
         lost = [{"seq": item.seq, "reason": item.reason} for item in found.lost]

@@ -26,6 +26,8 @@ from everlog.store.seam import Store
 
 GROUPINGS = ("step", "turn", "session", "day", "model", "purpose", "tool")
 _HEADS = ("", "REQUESTS", "RETRIES", "INPUT", "CACHED", "OUTPUT", "FIRST", "TOKENS/S", "CALLS", "TOOLS", "COST")
+_OF_TOOLS = (0, _HEADS.index("CALLS"), _HEADS.index("TOOLS"))
+"""The columns that a tool has something in: what is asked of a model belongs to none."""
 _UNITS = {"h": 3_600, "d": 86_400, "w": 604_800}
 
 
@@ -132,7 +134,10 @@ def _show(found: Found, by: str, plot: bool, as_json: bool) -> None:
         click.echo("no request was made" + (" in that time" if found.sessions else ""))
         return
     _tell(whole, found)
-    write_table([_row(name, sums) for name, sums in groups], (by.upper(), *_HEADS[1:]))
+    columns = _OF_TOOLS if by == "tool" else range(len(_HEADS))
+    heads = (by.upper(), *_HEADS[1:])
+    rows = [_row(name, sums) for name, sums in groups]
+    write_table([[row[at] for at in columns] for row in rows], [heads[at] for at in columns])
     if plot and not whole.input + whole.output:
         click.echo("no tokens to draw: no provider told any")
     elif plot:
