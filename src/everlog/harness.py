@@ -55,7 +55,7 @@ class Harness:
         self._kernel: Kernel | None = None
 
     async def __aenter__(self) -> Self:
-        kernel = self._composed()
+        kernel = self.composed()
         await kernel.__aenter__()
         self._kernel = kernel
         try:
@@ -71,7 +71,11 @@ class Harness:
         kernel, self._kernel = self.kernel, None
         await kernel.__aexit__(kind, error, at)
 
-    def _composed(self) -> Kernel:
+    def composed(self) -> Kernel:
+        """Give a kernel of all parts, not yet started, for who wants to see how they stand: nothing is demanded of it.
+
+        Raises ConfigError.
+        """
         config = self._config
         if config is None:
             config = Config() if self._cwd is None else Config.load(self._cwd)

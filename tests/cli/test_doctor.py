@@ -54,6 +54,13 @@ def test_a_store_that_was_named_and_is_not_there_is_broken(cli: Cli) -> None:
     assert list(cli.work.iterdir()) == []
 
 
+def test_a_plain_installation_has_no_plugin_that_waits(cli: Cli) -> None:
+    states = {row["name"]: row["status"] for row in cli("plugins", "--json").json}
+    assert (states["loop"], states["rerun"], states["delegation"]) == ("active", "active", "disabled")
+    assert set(states.values()) == {"active", "disabled"}
+    assert not cli.database.exists()
+
+
 def test_plugins_are_listed_with_state_and_reason(cli: Cli) -> None:
     cli.config.write_text('[plugins]\ndisable = ["models"]\nenable = ["no-such-plugin"]\n')
     states = {row["name"]: row for row in cli("plugins", "--json").json}

@@ -11,8 +11,8 @@ from everlog.cli.logs import set_up_logs
 from everlog.cli.options import declare, json_option
 from everlog.cli.output import write_json
 from everlog.cli.plain import one_line
-from everlog.declared import with_vocabulary
-from everlog.kernel import Config, PluginState, Status, discover, survey
+from everlog.harness import Harness
+from everlog.kernel import Config, PluginState, Status
 
 _COLOURS = {Status.ACTIVE: "green", Status.PENDING: "yellow", Status.FAILED: "red"}
 
@@ -22,19 +22,23 @@ _COLOURS = {Status.ACTIVE: "green", Status.PENDING: "yellow", Status.FAILED: "re
 def command(as_json: bool) -> None:
     """List the plugins and what state each is in.
 
-    Starts everything that is installed and configured, looks, and stops it again. A pending plugin says what
-    it waits for, a failed one why.
+    Starts everything that is installed and configured as a run does, but with an empty store in memory, looks, and
+    stops it again. A pending plugin says what it waits for, a failed one why.
     """
     config = Config.load(Path.cwd())
-    found, _ = with_vocabulary(discover(config))
     set_up_logs()
-    states = asyncio.run(survey(config, found))
+    states = asyncio.run(_states(config))
     if as_json:
         write_json(states)
         return
     width = max((len(state.name) for state in states), default=0)
     for state in states:
         _tell(state, width)
+
+
+async def _states(config: Config) -> list[PluginState]:
+    async with Harness(config, store="memory:").composed() as kernel:
+        return kernel.states()
 
 
 def _tell(state: PluginState, width: int) -> None:
