@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from tests.session.stories import Story, plain_turn
@@ -11,6 +14,9 @@ from tests.store.tampering import Rows, tampering
 from everlog import SessionCorrupt, open_store
 from everlog.session.messages import Text
 from everlog.store import Store
+from everlog.store.chain import Record
+from everlog.store.sqlite.reader import SqliteReader
+from everlog.store.urls import path_of
 
 AT = 12
 
@@ -159,3 +165,77 @@ async def test_the_head_that_was_kept_tells_of_what_the_log_itself_does_not(disk
             assert (await store.verify(id)).sound
             assert not (await store.verify(id, read_head(later))).sound
             assert not (await store.verify(id, read_head(first))).sound
+
+
+@pytest.fixture
+def few_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that is asked for rows a thousand times at most."""
+    rows, asked = SqliteReader._rows, 0
+
+    def counted(self: SqliteReader, first: int, stop: int) -> dict[int, Record]:
+        nonlocal asked
+        asked += 1
+        assert asked < 1_000
+        return rows(self, first, stop)
+
+    monkeypatch.setattr(SqliteReader, "_rows", counted)
+
+
+def noting(url: str, count: object) -> None:
+    with closing(sqlite3.connect(path_of(url))) as connection, connection:
+        connection.execute("UPDATE session SET next_seq = ?", (count,))
+
+
+@pytest.mark.parametrize("count", [5_000, 999_999, 4_000_000_000])
+async def test_a_count_of_events_that_is_too_large_is_told_and_not_walked(
+    tmp_path: Path, few_reads: None, count: int
+) -> None:
+    url = f"sqlite://{tmp_path}/sessions.db"
+    async with open_store(url) as store:
+        id, events = await told(store)
+    noting(url, count)
+    async with open_store(url) as store:
+        (fault,) = (await store.check()).faults
+        gap = f"it is missing, and so are those behind it up to event {count - 2}"
+        assert fault == f"session {id}: event {len(events)}: {gap}"
+        saved = await store.salvage(id)
+        assert saved.kept == len(events)
+        assert len(saved.lost) == 1_000
+
+
+async def test_what_stands_behind_a_long_gap_is_looked_at_too(tmp_path: Path, few_reads: None) -> None:
+    url = f"sqlite://{tmp_path}/sessions.db"
+    async with open_store(url) as store:
+        id, events = await told(store)
+    last = len(events) - 1
+    with closing(sqlite3.connect(path_of(url))) as connection, connection:
+        connection.execute(
+            "UPDATE event SET at = at + 900000, data = replace(data, ?, ?) WHERE at = (SELECT max(at) FROM event)",
+            (f'"seq":{last},', f'"seq":{last + 900_000},'),
+        )
+    noting(url, len(events) + 900_000)
+    async with open_store(url) as store:
+        verified = await store.verify(id)
+        gap = f"it is missing, and so are those behind it up to event {last + 900_000 - 1}"
+        assert str(verified.faults[0]) == f"event {last}: {gap}"
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 40, "many", (1 << 63) - 1])
+async def test_a_count_that_none_can_be_is_told(tmp_path: Path, count: object) -> None:
+    url = f"sqlite://{tmp_path}/sessions.db"
+    async with open_store(url) as store:
+        id, events = await told(store)
+    noting(url, count)
+    async with open_store(url) as store:
+        (fault,) = (await store.check()).faults
+        assert fault == f"session {id}: the header: it is said to have {count} events, which cannot be"
+        with pytest.raises(SessionCorrupt):
+            await store.open(id)
+        assert (await store.salvage(id)).kept == len(events)
+        assert {summary.events for summary in await store.list()} <= {
+            0,
+            count,
+            len(events),
+            len(events) + 1,
+            len(events) + 2,
+        }

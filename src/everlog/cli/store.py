@@ -9,6 +9,7 @@ import click
 
 from everlog.cli.exits import FAILED, OK
 from everlog.cli.faults import UsageFault
+from everlog.cli.logs import set_up_logs
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import Command, json_option, store_option
 from everlog.cli.output import counted, short_time, write_json, write_table
@@ -39,6 +40,7 @@ def copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> 
 
 
 async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> int:
+    set_up_logs()
     _must_be_there(source)
     copied: list[Copied] = []
     failed: dict[str, str] = {}

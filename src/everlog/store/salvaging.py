@@ -15,6 +15,9 @@ from everlog.store.backend import Reader
 from everlog.store.chain import START, is_sound, link
 from everlog.store.opening import stored_header
 
+_BEHIND = 1_000
+"""So many events behind the last sound one are told as lost: a damaged count of events may be of any size."""
+
 
 @dataclass(frozen=True)
 class Salvage:
@@ -49,7 +52,8 @@ def _found(reader: Reader, vocabulary: Vocabulary) -> Iterator[Event | Lost]:
     """Give each event, wherever it was found; it has to follow the one before it where that was found too."""
     sound = _sound(reader, vocabulary)
     before: bytes | None = START
-    for seq in range(max(reader.end().next_seq, max(sound, default=-1) + 1)):
+    behind = max(sound, default=-1) + 1
+    for seq in range(max(behind, min(_end(reader), behind + _BEHIND))):
         event, chain = sound.get(seq, (None, None))
         if event is None:
             yield Lost(seq, "no sound record of it was found")
@@ -60,6 +64,13 @@ def _found(reader: Reader, vocabulary: Vocabulary) -> Iterator[Event | Lost]:
         else:
             yield event
         before = chain
+
+
+def _end(reader: Reader) -> int:
+    try:
+        return reader.end().next_seq
+    except SessionCorrupt:
+        return 0
 
 
 def _sound(reader: Reader, vocabulary: Vocabulary) -> dict[int, tuple[Event, bytes]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,7 +11,8 @@ from hashlib import sha256
 from everlog.session.header import now_ms
 from everlog.session.rules.checking import binding
 from everlog.session.vocabulary import Vocabulary
-from everlog.store.backend import Backend, Reader, StoredBlob, Summary
+from everlog.store.backend import Backend, StoredBlob, Summary
+from everlog.store.chain import Record
 from everlog.store.copying import BLOB_HASH
 from everlog.store.errors import BlobMissing, StoreError
 from everlog.store.verifying import Progress, verify
@@ -89,7 +90,7 @@ def _checked_session(backend: Backend, summary: Summary, vocabulary: Vocabulary)
         faults = [f"session {summary.id}: {fault}" for fault in found.faults]
         if not summary.recording:
             faults += [f"session {summary.id}: {broken}" for broken in binding(found.violations)]
-        for name in _named_blocks(reader, found.events):
+        for name in _named_blocks(reader.read(0, found.events) if found.sound else reader.everything()):
             try:
                 backend.blob(name)
             except BlobMissing:
@@ -97,9 +98,9 @@ def _checked_session(backend: Backend, summary: Summary, vocabulary: Vocabulary)
     return found.events, faults
 
 
-def _named_blocks(reader: Reader, count: int) -> set[str]:
+def _named_blocks(records: Iterable[Record]) -> set[str]:
     """Give the hashes that image and file blocks name."""
-    return {name.decode() for record in reader.read(0, count) for name in _BLOCK_BLOB.findall(record.data)}
+    return {name.decode() for record in records for name in _BLOCK_BLOB.findall(record.data)}
 
 
 def broken_blobs(backend: Backend) -> Iterator[str]:

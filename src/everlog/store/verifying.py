@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,6 +25,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with how many events are done, and how many there are."""
 
 _PROGRESS_EVERY = 1_000
+_GAP = 1_000
+"""After so many missing events in a row it is looked up which are stored at all."""
+_MISSING = Record(b"", b"")
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,10 @@ def verify(
 ) -> Verified:
     """Read a whole stored log, and tell what is wrong with it; compare it with a head that was kept."""
     header, faults = _header(id, reader)
-    stop = reader.end()
+    try:
+        stop = reader.end()
+    except SessionCorrupt as error:
+        return Verified(id, 0, None, (*faults, Fault(None, error.reason)), (), reader.torn)
     found, end = _follow(reader, stop, head, progress)
     faults += found
     faults += [Fault(seq, f"before it stands {what}") for seq, what in reader.strays()]
@@ -112,12 +120,14 @@ def _follow(reader: Reader, stop: End, head: End | None, progress: Progress) -> 
     """Follow the chain from event to event."""
     faults: list[Fault] = []
     before: bytes | None = START
-    for seq, record in enumerate(reader.read(0, stop.next_seq)):
+    for seq, upto, record in _walked(reader, stop.next_seq):
         what = _fault(seq, record, before)
+        if upto - seq > 1:
+            what = f"it is missing, and so are those behind it up to event {upto - 1}"
         if what is not None:
             faults.append(Fault(seq, what))
         before = record.chain if record.seal else None
-        if head is not None and head.next_seq == seq + 1 and before != head.head:
+        if head is not None and seq < head.next_seq <= upto and before != head.head:
             faults.append(Fault(seq, "the chain up to here is not the one of the head that was kept"))
         if seq % _PROGRESS_EVERY == 0:
             progress(seq, stop.next_seq)
@@ -127,6 +137,42 @@ def _follow(reader: Reader, stop: End, head: End | None, progress: Progress) -> 
         faults.append(Fault(stop.next_seq, f"it is missing: the head that was kept counts {head.next_seq} events"))
     progress(stop.next_seq, stop.next_seq)
     return faults, stop if not faults else None
+
+
+def _walked(reader: Reader, stop: int) -> Iterator[tuple[int, int, Record]]:
+    """Give each record with its seq and the one after it; a long gap at once, as its first and the one after its last.
+
+    A damaged count of events may be of any size, so that a gap is not walked through to its end.
+    """
+    stored: list[int] | None = None
+    start = 0
+    while start < stop:
+        missing = 0
+        for seq, record in enumerate(reader.read(start, stop), start):
+            if not record.data and not record.seal:
+                missing += 1
+                if missing == _GAP:
+                    break
+                continue
+            yield from ((at, at + 1, _MISSING) for at in range(seq - missing, seq))
+            missing = 0
+            yield seq, seq + 1, record
+        if missing < _GAP:
+            yield from ((at, at + 1, _MISSING) for at in range(stop - missing, stop))
+            return
+        first, stored = seq + 1 - missing, _stored(reader) if stored is None else stored
+        at = bisect_right(stored, seq)
+        start = min(stop, stored[at]) if at < len(stored) else stop
+        yield first, start, _MISSING
+
+
+def _stored(reader: Reader) -> list[int]:
+    """Give the seqs of the events that are stored, wherever they stand, in order."""
+    found: set[int] = set()
+    for record in reader.everything():
+        with suppress(ValueError):
+            found.add(read_event(record.data).seq)
+    return sorted(found)
 
 
 def _fault(seq: int, record: Record, before: bytes | None) -> str | None:

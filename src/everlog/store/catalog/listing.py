@@ -41,6 +41,7 @@ def header_of(own: bytes) -> Header:
 
 def _summary(row: sqlite3.Row, holder: str | None) -> Summary:
     id, own, checksum, events, used, used_at, title, preview, trashed_at = row
+    events = events if isinstance(events, int) else 0  # a hand may have written what is no number
     try:
         if crc32(own) != checksum:
             raise ValueError("its checksum does not match its bytes")

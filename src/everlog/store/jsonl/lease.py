@@ -60,7 +60,11 @@ class JsonlLease:
         self._write_again(descriptor)
         data = self._log.encode(batch)
         self._doubtful = True
-        self._disk.write(descriptor, data, self._offset)
+        try:
+            self._disk.write(descriptor, data, self._offset)
+        except OSError as error:
+            error.filename = error.filename or str(self._path)  # a descriptor has no name to tell
+            raise
         self._doubtful = False
         self._unsynced.append(data)
         self._offset += len(data)

@@ -107,8 +107,10 @@ class SqliteReader:
         return row
 
     def end(self) -> End:
-        """Give where the log ends."""
+        """Give where the log ends. Raises SessionCorrupt when what is noted as its end cannot be one."""
         next_seq, head = self._row("next_seq, head")
+        if not isinstance(next_seq, int) or not 0 <= next_seq < 1 << SEQ_BITS:
+            raise SessionCorrupt(self._id, None, f"it is said to have {str(next_seq)[:40]} events, which cannot be")
         if self._torn_at is not None and next_seq == self._torn_at + 1:
             return self._end_before(self._torn_at)
         return End(next_seq, head)
@@ -118,7 +120,10 @@ class SqliteReader:
 
     def _look_at_end(self) -> Torn | None:
         """Tell whether the last record is damaged: as nothing comes after it, it counts as torn."""
-        last = self.end().next_seq - 1
+        try:
+            last = self.end().next_seq - 1
+        except SessionCorrupt:  # whoever asks for the end is told
+            return None
         if last < self._parts[-1].start:
             return None
         record = next(self.pick([last]))
