@@ -21,7 +21,7 @@ from everlog.agent.seam import (
     Reject,
     Stopping,
 )
-from everlog.kernel import Config, Context, Plugin, plugin
+from everlog.kernel import Config, ConfigError, Context, Plugin, plugin
 from everlog.llm.seam import RETRY, FailedAttempt, Retry
 from everlog.session import Message
 from everlog.session.messages import user_message
@@ -234,6 +234,12 @@ def test_a_project_makes_only_less_of_what_the_user_limits(tmp_path: Path, monke
     (tmp_path / "user" / "everlog.toml").write_text("[plugin.limits]\ncost = 4\nsteps = 100\ntokens = 0\n")
     (tmp_path / "everlog.toml").write_text("[plugin.limits]\ncost = 0\nsteps = 7\ntokens = 9\nrepeated_call = 20\n")
     assert limits_from(Config.load(tmp_path, {}), "limits") == Limits(cost=4, steps=7, tokens=9, repeated_call=20)
+
+
+@pytest.mark.parametrize("limit", ["cost = -1", "cost = nan", "time = nan", "steps = -5"])
+def test_what_is_no_limit_is_refused(limit: str) -> None:
+    with pytest.raises(ConfigError, match="is no limit; 0 is for none"):
+        limits_from(Config.parse(f"[plugin.limits]\n{limit}\n"), "limits")
 
 
 async def test_a_turn_whose_time_is_over_ends_at_once_and_the_queue_goes_on() -> None:

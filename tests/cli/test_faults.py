@@ -66,3 +66,13 @@ def test_an_error_that_merely_has_such_a_name_is_none_of_them() -> None:
 def test_debug_shows_the_traceback_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert report(ValueError("odd"), debug=True) == 70
     assert "ValueError: odd" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["x" * 100_000, "many words " * 10_000])
+def test_of_a_long_value_the_middle_is_left_out(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(UsageFault(f"there is no session {given!r}; `everlog sessions` lists them")) == 2
+    line = capsys.readouterr().err
+    assert len(line) < 1_500
+    assert line.startswith("everlog: there is no session '")
+    assert "characters left out" in line
+    assert line.endswith("; `everlog sessions` lists them\n")

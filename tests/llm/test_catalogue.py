@@ -85,6 +85,30 @@ def test_a_project_may_not_say_where_keys_go(tmp_path: Path, monkeypatch: pytest
         Catalogue.load(Config.load(tmp_path))
 
 
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own file."""
+    monkeypatch.setattr("platformdirs.user_config_path", lambda *args, **kwargs: tmp_path / "user")
+    (tmp_path / "user").mkdir()
+    return tmp_path / "user" / "everlog.toml"
+
+
+def test_a_project_may_not_say_what_models_cost(user: Path, tmp_path: Path) -> None:
+    user.write_text('[model."lab/m".price]\ninput = 3\n')
+    (tmp_path / "everlog.toml").write_text('[model."lab/m".price]\ninput = 0\n')
+    with pytest.raises(ConfigError, match=r"model.lab/m.price: a project may not say what models cost"):
+        Catalogue.load(Config.load(tmp_path, {}))
+
+
+def test_an_entry_of_a_project_hides_no_price(user: Path, tmp_path: Path) -> None:
+    user.write_text('[model."lab/m".price]\ninput = 3\n')
+    (tmp_path / "everlog.toml").write_text('[model."lab/m-2026"]\ncontext_window = 9\n')
+    facts = Catalogue.load(Config.load(tmp_path, {})).facts("lab", "m-2026")
+    assert facts.context_window == 9
+    assert facts.price is not None
+    assert facts.price.input == 3
+
+
 async def test_names_that_lead_nowhere_say_what_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     async with service("[provider.bare]\nneeds_key = false") as models:

@@ -234,3 +234,18 @@ def test_a_process_that_dies_at_any_call_leaves_what_it_promised(
             run.go()
         run.end_process()
         check(run)
+
+
+def test_a_write_that_failed_tells_the_file(tmp_path: Path) -> None:
+    class Full(Disk):
+        def write_some(self, descriptor: int, data: memoryview, offset: int) -> int:
+            if offset:
+                raise OSError(28, "No space left on device")
+            return super().write_some(descriptor, data, offset)
+
+    with closing(JsonlBackend(tmp_path, disk=Full())) as backend:
+        lease = backend.create(new_header(id="s"))
+        with pytest.raises(OSError, match="No space left") as failed:
+            lease.append(batch_of("s", lease.end, "more"))
+        assert str(failed.value.filename).endswith("events.jsonl")
+        lease.release()

@@ -41,6 +41,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cost: float | None = None
     repeated_call: int | None = 12
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for what limits nothing and is not said to: a number below 0, and one that is none."""
+        for name in self.__struct_fields__:
+            limit = getattr(self, name)
+            if limit is not None and not limit >= 0:
+                raise ValueError(f"{name}: {limit} is no limit; 0 is for none")
+
     async def met(self, progress: Progress) -> Limit | None:
         """Give the first limit that a turn has met, or None."""
         if self.steps and progress.steps >= self.steps:

@@ -13,7 +13,7 @@ from everlog.cli.logs import set_up_logs
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import Command, json_option, store_option
 from everlog.cli.output import counted, short_time, write_json, write_table
-from everlog.cli.plain import one_line
+from everlog.cli.plain import error_line, one_line
 from everlog.cli.progress import ProgressLine
 from everlog.errors import EverlogError
 from everlog.store.copying import Copied
@@ -59,7 +59,7 @@ async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bo
         written = sum(item.written for item in copied)
         click.echo(f"{counted(len(copied), 'session')} copied; {counted(written, 'event')} were new there")
         for id, why in failed.items():
-            click.echo(f"not copied: {one_line(id)}: {one_line(why)}", err=True)
+            click.echo(f"not copied: {one_line(id)}: {error_line(why)}", err=True)
     return FAILED if failed else OK
 
 

@@ -19,6 +19,7 @@ from importlib.resources import files
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from everlog.kernel import Config, ConfigError
 from everlog.kernel.config import user_config_file
@@ -108,13 +109,23 @@ class Catalogue:
         """Read what ships, and over it `[provider]` and `[model]` of the configuration.
 
         Raises:
-            ConfigError: a value is wrong; or a project's file defines a provider, which would get the user's keys.
+            ConfigError: a value is wrong; or a project's file defines a provider, which would get the user's keys, or
+                a price, which would get round the user's cost limit.
         """
         for name in config.brought.section(dict[str, Any], "provider"):
             problem = f"provider.{name}: a project may not say where keys and prompts go; move it to {_own_file()}"
             raise ConfigError(config.brought.origin("provider", name), None, problem)
+        brought = config.brought.section(dict[str, Any], "model")
+        for name, table in brought.items():
+            if isinstance(table, dict) and "price" in table:
+                problem = f"model.{name}.price: a project may not say what models cost; move it to {_own_file()}"
+                raise ConfigError(config.brought.origin("model", name, "price"), None, problem)
         shipped = Config.parse((files("everlog.llm") / "catalogue.toml").read_text(encoding="utf-8"))
-        return cls(_tables(shipped, config, "provider", Provider), _tables(shipped, config, "model", ModelFacts))
+        models = _tables(shipped, config, "model", ModelFacts)
+        own = cls({}, _tables(shipped, config.own, "model", ModelFacts))
+        for name in models.keys() & brought.keys():  # an entry of a project hides no price of a shorter name
+            models[name] = replace(models[name], price=own.facts(*_parted(name)).price)
+        return cls(_tables(shipped, config, "provider", Provider), models)
 
     def facts(self, provider: str, model: str) -> ModelFacts:
         """Give what is known of a model: its own entry, or the one whose name is the longest beginning of its name."""
@@ -140,6 +151,11 @@ def _tables(shipped: Config, config: Config, key: str, shape: type[Any]) -> dict
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     both = {key for key in above if isinstance(above[key], dict) and isinstance(below.get(key), dict)}
     return {**below, **{key: _laid_over(below[key], above[key]) if key in both else above[key] for key in above}}
+
+
+def _parted(name: str) -> tuple[str, str]:
+    provider, _, model = name.partition("/")
+    return provider, model
 
 
 def _own_file() -> str:
