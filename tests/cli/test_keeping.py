@@ -243,6 +243,6 @@ def test_the_list_says_who_writes_a_session(two: Cli) -> None:
 def test_a_copy_from_a_store_that_is_not_there_is_refused_and_makes_none(cli: Cli) -> None:
     missing = cli.work.parent / "mistyped.db"
     done = cli("store", "copy", f"sqlite:///{missing}", f"jsonl:///{cli.work.parent / 'copy'}")
-    assert done.code == 2, done
-    assert "nothing to copy" in done.err
+    assert done.code == 1, done
+    assert "there is no store at" in done.err
     assert not missing.exists()

@@ -8,7 +8,6 @@ from functools import partial
 import click
 
 from everlog.cli.exits import FAILED, OK
-from everlog.cli.faults import UsageFault
 from everlog.cli.logs import set_up_logs
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import Command, json_option, store_option
@@ -18,7 +17,6 @@ from everlog.cli.progress import ProgressLine
 from everlog.errors import EverlogError
 from everlog.store.copying import Copied
 from everlog.store.store import Store, open_store
-from everlog.store.urls import path_of
 
 
 @click.group("store", no_args_is_help=False)
@@ -41,7 +39,6 @@ def copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> 
 
 async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> int:
     set_up_logs()
-    _must_be_there(source)
     copied: list[Copied] = []
     failed: dict[str, str] = {}
     async with stored(source) as origin, open_store(target) as other:
@@ -61,12 +58,6 @@ async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bo
         for id, why in failed.items():
             click.echo(f"not copied: {one_line(id)}: {error_line(why)}", err=True)
     return FAILED if failed else OK
-
-
-def _must_be_there(source: str) -> None:
-    """Refuse to copy from a file or folder that is not there: opening it would make an empty store."""
-    if source.partition(":")[0] in ("sqlite", "jsonl") and not path_of(source).exists():
-        raise UsageFault(f"no store is at {source}, so there is nothing to copy")
 
 
 async def _parents_first(store: Store) -> list[str]:
