@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import keyring
@@ -9,6 +10,8 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.backends import fail
 
+from everlog.harness import Harness
+from everlog.kernel import Config
 from everlog.llm.keys import KeyringUnavailable, delete_from_keyring, find_key, read_keyring, write_keyring
 
 
@@ -52,6 +55,27 @@ def test_the_keyring_forgets_what_it_is_told_to(ring: InMemory) -> None:
     assert delete_from_keyring("lab")
     assert not delete_from_keyring("lab")
     assert read_keyring("lab") is None
+
+
+async def test_an_agent_is_made_without_the_event_loop_waiting_for_the_keyring(
+    ring: InMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LAB_API_KEY", raising=False)
+    asked: list[threading.Thread] = []
+
+    class Slow(InMemory):
+        def get_password(self, service: str, username: str) -> str | None:
+            asked.append(threading.current_thread())
+            return "k"
+
+    keyring.set_keyring(Slow())
+    config = Config.parse('[provider.lab]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    async with Harness(config, "memory:") as harness:
+        for _ in range(2):
+            async with await harness.agents.create("lab/m"):
+                pass
+    assert len(asked) == 1  # by both, since they share the adapter
+    assert threading.main_thread() not in asked
 
 
 def test_a_keyring_that_cannot_be_used_says_what_to_do_instead() -> None:

@@ -61,7 +61,7 @@ class LoopFactory(AgentFactory):
 
     async def create(self, model: str, header: Header, set_up: SetUp | None, below: Agent | None = None) -> OwnedAgent:
         """Begin a session; when anything fails, it is deleted again."""
-        route = self._models.resolve(model)
+        route = await self._resolved(model)
         session = await self._store.create(header)
         try:
             return await self._make(session, route, set_up, *([below.scope] if below is not None else []))
@@ -72,14 +72,18 @@ class LoopFactory(AgentFactory):
     async def resume(self, id: str, model: str | None, set_up: SetUp | None) -> OwnedAgent:
         """Open a session for writing; when anything fails, it is closed again."""
         if model is not None:
-            self._models.resolve(model)  # a wrong name shall not even open the session
+            await self._resolved(model)  # a wrong name shall not even open the session
         session = await self._store.open(id, "write", probe=self._probe_for(id))
         try:
-            route = self._models.resolve(model or _last_model(session))
+            route = await self._resolved(model or _last_model(session))
         except BaseException:
             await session.close()
             raise
         return await self._make(session, route, set_up)
+
+    async def _resolved(self, model: str) -> Route:
+        await self._models.find_key(model)
+        return self._models.resolve(model)
 
     def _probe_for(self, id: str) -> Callable[[ToolCallEvent, object], Awaitable[Verdict]]:
         """Give what asks the tools about a call of a session whose outcome its log does not tell."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -54,6 +55,19 @@ class Models:
         self._protocols: dict[str, WireProtocol] = {}
         self._connected: dict[str, tuple[str, Adapter]] = {}
         self._limits: dict[str, RateLimits] = {}
+        self._keys: dict[str, str | None] = {}
+
+    async def find_key(self, name: str) -> None:
+        """Have the key of `provider/model` at hand for a `resolve` that follows, without blocking the event loop.
+
+        The system's keyring may take its time, or ask the person. A name that nobody provides is left to `resolve`.
+        """
+        provider, _, _ = name.partition("/")
+        known = self.catalogue.providers.get(provider)
+        if known is None or provider in self._factories or provider in self._connected:
+            return
+        variable = key_variable(provider, known.key_env)
+        self._keys[provider], _ = await asyncio.to_thread(find_key, provider, variable, self._environ)
 
     def resolve(self, name: str, options: Mapping[str, Any] | None = None) -> Route:
         """Give a route for `provider/model`; the model's own name may hold more slashes.
@@ -100,7 +114,8 @@ class Models:
         if held is not None:
             return held[1]
         variable = key_variable(provider, known.key_env)
-        key, _ = find_key(provider, variable, self._environ)
+        found = provider in self._keys
+        key = self._keys.pop(provider) if found else find_key(provider, variable, self._environ)[0]
         if key is None and known.needs_key:
             raise ProviderUnavailable(
                 f"provider {provider} has no key: set {variable}, or run: everlog auth set {provider}"
