@@ -8,6 +8,7 @@ from tests.tools.workshop import Workshop
 
 from everlog.session import Replace
 from everlog.session.messages import Message, PluginSource, user_message
+from everlog.tools import instructions
 from everlog.tools.instructions import MAX_BYTES, due
 
 
@@ -41,6 +42,23 @@ async def test_they_come_from_the_root_down_to_the_workspace(workspace: Path) ->
     texts = enter(Workshop(workspace / "a" / "b"))
     assert [text.splitlines()[-1] for text in texts] == ["ROOT", "MIDDLE", "HERE"]
     assert "a/CLAUDE.md in this repository tells agents" in texts[1]
+
+
+async def test_many_folders_without_a_file_cost_a_call_of_the_system_each_and_nothing_is_resolved(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(workspace, "ROOT")
+    shop = Workshop(workspace)
+    for number in range(20):
+        (workspace / f"f{number}").mkdir()
+        (workspace / f"f{number}" / "a.py").write_text("x\n")
+        await shop.one("read", file_path=f"f{number}/a.py")
+    resolved, realpath = list[str](), os.path.realpath
+    monkeypatch.setattr(
+        instructions.os.path, "realpath", lambda path, **more: resolved.append(str(path)) or realpath(path, **more)
+    )
+    assert len(enter(shop)) == 1
+    assert [path for path in resolved if path.endswith(".md")] == [str(workspace.resolve() / "AGENTS.md")]
 
 
 async def test_two_files_that_say_the_same_are_shown_once(workspace: Path) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -114,13 +115,13 @@ def _farewell(path: str) -> Message:
 def _found(cwd: Path, touched: list[str]) -> Iterator[Instruction]:
     """Give the files of the workspace's repository, outermost first; of two equal ones in a folder the first."""
     root = repository_of(cwd.resolve())
-    for folder in _folders(root, [cwd.resolve(), *map(Path, touched)]):
+    for files in _places(str(root), (str(cwd.resolve()), *touched)):
         texts: set[str] = set()
-        for name in NAMES:
-            text = _read(folder / name, root)
+        for path in files:
+            text = _read(path, root)
             if text is not None and text not in texts:
                 texts.add(text)
-                yield Instruction(str(folder.relative_to(root) / name), text)
+                yield Instruction(str(path.relative_to(root)), text)
 
 
 def repository_of(folder: Path) -> Path:
@@ -128,18 +129,28 @@ def repository_of(folder: Path) -> Path:
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
 
 
-def _folders(root: Path, ends: list[Path]) -> list[Path]:
-    """Give every folder from the root down to each of the ends, without repetition, outer ones first."""
-    found: dict[Path, None] = {}
-    for end in ends:
+@lru_cache(maxsize=8)
+def _places(base: str, ends: tuple[str, ...]) -> tuple[tuple[Path, ...], ...]:
+    """Give where files may stand: in every folder from the root down to each of the ends, once, outer ones first.
+
+    It looks at no disk, and is asked the same at each step until another folder is worked in.
+    """
+    root, found = Path(base), dict[Path, None]()
+    for end in map(Path, ends):
         if end.is_relative_to(root):
             parts = end.relative_to(root).parts
             found.update(dict.fromkeys(root.joinpath(*parts[:depth]) for depth in range(len(parts) + 1)))
-    return sorted(found, key=lambda folder: (len(folder.parts), str(folder)))
+    folders = sorted(found, key=lambda folder: (len(folder.parts), str(folder)))
+    return tuple(tuple(folder / name for name in NAMES) for folder in folders)
 
 
 def _read(path: Path, root: Path) -> str | None:
-    """Give the text of a file that lies in the repository; None when there is none, or a link that leads out."""
+    """Give the text of a file that lies in the repository; None when there is none, or a link that leads out.
+
+    All are looked for at each step, and few are there: a folder without one costs one call of the system.
+    """
+    if not os.path.lexists(path):
+        return None
     real = Path(os.path.realpath(path))
     if not real.is_relative_to(root):
         return None
