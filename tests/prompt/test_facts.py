@@ -125,6 +125,18 @@ def test_the_workspace_is_the_sessions_folder_else_this_processes() -> None:
     assert workspace(Session.create(), SCOPE).startswith(os.getcwd())
 
 
+def test_packed_refs_are_read_anew_when_they_changed(tmp_path: Path) -> None:
+    repository = tmp_path / ".git"
+    repository.mkdir()
+    (repository / "HEAD").write_text("ref: refs/heads/trunk\n")
+    for digit in "ab":
+        (repository / "packed").write_text(
+            f"# pack-refs\n{'c' * 40} refs/heads/my/refs/heads/x\n{digit * 40} refs/heads/trunk\n"
+        )
+        (repository / "packed").replace(repository / "packed-refs")
+        assert git(in_folder(tmp_path), SCOPE) == f"branch trunk, commit {digit * 12}"
+
+
 def in_folder(path: Path) -> Session:
     return Session.create({"cwd": str(path)})
 

@@ -12,6 +12,7 @@ import platform
 import re
 from collections.abc import AsyncIterator, Callable
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -168,8 +169,17 @@ def _commit(common: Path, name: str) -> str | None:
     if loose.is_file():
         return _line(loose)
     packed = common / "packed-refs"
-    lines = packed.read_text(errors="replace").splitlines() if packed.is_file() else []
-    return next((line.split()[0] for line in lines if line.endswith(f" {name}")), None)
+    if not packed.is_file():
+        return None
+    now = packed.stat()
+    return _packed(packed, name, (now.st_mtime_ns, now.st_size, now.st_ino))
+
+
+@lru_cache(maxsize=16)
+def _packed(path: Path, name: str, version: tuple[int, ...]) -> str | None:
+    """Give the commit of a ref; the file may be of megabytes, and is read once in each version, not at each step."""
+    with path.open(errors="replace") as file:
+        return next((line.split()[0] for line in file if line.rstrip("\n").endswith(f" {name}")), None)
 
 
 def _line(path: Path) -> str:
