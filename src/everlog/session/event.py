@@ -143,12 +143,32 @@ def op_json(op: SurfaceOp) -> JSON:
     return "append"
 
 
+def event_json(event: Event) -> bytes:
+    """Give what `to_json` does, without keeping it in the event: for who needs the bytes once."""
+    return event._json or _envelope_json(event)
+
+
 def _envelope_json(event: Event) -> bytes:
-    parts = [b'{"seq":%d,"type":%b,"time":%d,"data":%b' % (event.seq, _string(event.type), event.time, event.data_json)]
-    if event.surface_op is not None:
-        parts.append(b',"surfaceOp":%b' % _string(op_json(event.surface_op)))
-    if event.source_event_seqs is not None:
-        parts.append(b',"sourceEventSeqs":[%b]' % ",".join(map(str, event.source_event_seqs)).encode())
+    name = _names.get(event.type) or _name_json(event.type)
+    op, sources = event.surface_op, event.source_event_seqs
+    if op is None and sources is None and not event.ignorable:
+        return b'{"seq":%d,"type":%b,"time":%d,"data":%b}' % (event.seq, name, event.time, event.data_json)
+    parts = [b'{"seq":%d,"type":%b,"time":%d,"data":%b' % (event.seq, name, event.time, event.data_json)]
+    if op is not None:
+        parts.append(b',"surfaceOp":%b' % _string(op_json(op)))
+    if sources is not None:
+        parts.append(b',"sourceEventSeqs":[%b]' % ",".join(map(str, sources)).encode())
     if event.ignorable:
         parts.append(b',"ignorable":true')
     return b"".join(parts) + b"}"
+
+
+_names: dict[str, bytes] = {}
+"""The names of the types of `CORE`, as JSON."""
+
+
+def _name_json(name: str) -> bytes:
+    encoded = _string(name)
+    if name in CORE:
+        _names[name] = encoded
+    return encoded

@@ -93,10 +93,15 @@ class Reader(Generic[T]):
     def _taking(self, cls: type[T]) -> Take[T]:
         """Give `take`. Raw slices cannot be had from a value: a class that demands one reads the bytes."""
         read, owns = self.read, self._owner()
-        bytes_only = bool(self._many) or any(f.required and f.type is Raw for f in msgspec.structs.fields(cls))
+        if self._many or any(field.required and field.type is Raw for field in msgspec.structs.fields(cls)):
+
+            def from_bytes(data: Buffer, value: object = None) -> T:
+                return read(data)
+
+            return from_bytes
 
         def take(data: Buffer, value: object = None) -> T:
-            if value is None or bytes_only:
+            if value is None:
                 return read(data)
             try:
                 view = convert(value, cls)

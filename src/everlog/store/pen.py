@@ -11,7 +11,7 @@ from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from everlog.session.event import Event
+from everlog.session.event import Event, event_json
 from everlog.store import chain, checkpoints
 from everlog.store.backend import End, Lease
 from everlog.store.chain import Batch
@@ -147,7 +147,7 @@ class Pen:
         for event in events:
             if event.type not in self._unremarkable:
                 self._note(event)
-        data = [event.to_json() for event in events]
+        data = [event_json(event) for event in events]
         seals = chain.seal(self._head, data)
         self._head = seals[-1][4:]
         self._seals.extend(seals)
