@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sys
@@ -12,6 +13,8 @@ from threading import Thread
 
 import pytest
 from tests.cli.conftest import Cli, Done
+
+from everlog import open_store
 
 QUICK = "[plugin.retry]\nattempts = 2\nfirst_wait = 0.05\njitter = 0.0\n"
 
@@ -257,10 +260,17 @@ def test_nothing_in_place_of_a_name_is_never_the_one_session_in_the_trash(cli: C
     assert [one["id"] for one in cli("sessions", "--trash", "--json").json] == [id]
 
 
+async def begin(url: str) -> None:
+    """Make a store with nothing in it."""
+    async with open_store(url):
+        pass
+
+
 @pytest.mark.parametrize("cursor", ["abc", "1.5", "-1", "9" * 30, "\udcff"])
 @pytest.mark.parametrize("store", ["sqlite:///%s/x.db", "jsonl:///%s/x", "memory:"])
 def test_a_cursor_that_is_none_is_said(cli: Cli, store: str, cursor: str) -> None:
     url = store.replace("%s", str(cli.work))
+    asyncio.run(begin(url))
     assert_one_helpful_line(cli("sessions", "--after", cursor, "--store", url), 1, "no place in a list")
 
 
