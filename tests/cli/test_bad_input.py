@@ -154,6 +154,12 @@ def test_broken_toml(cli: Cli, command: list[str]) -> None:
     assert_one_helpful_line(cli(*command), 2, "everlog.toml", "not TOML")
 
 
+@pytest.mark.parametrize("command", [["run", "hello"], ["plugins"]])
+def test_a_table_that_nothing_reads(cli: Cli, command: list[str]) -> None:
+    cli.config.write_text("[permissions]\nmode = 'ask'\n[plugn.limits]\ncost = 1\n")
+    assert_one_helpful_line(cli(*command), 2, "everlog.toml:3", "[plugn]", "did you mean [plugin]?")
+
+
 def test_a_wrong_kind_of_value_in_the_configuration(cli: Cli) -> None:
     cli.config.write_text("[defaults]\nmodel = 3\n")
     assert_one_helpful_line(cli("run", "hello"), 2, "everlog.toml:2", "model")

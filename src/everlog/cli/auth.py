@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
 from everlog.cli.faults import UsageFault
 from everlog.cli.options import Command, json_option
 from everlog.cli.output import write_json, write_table
-from everlog.kernel import Config
+from everlog.cli.settings import load_config
 from everlog.llm.catalogue import Catalogue
 from everlog.llm.keys import delete_from_keyring, find_key, key_variable, write_keyring
 
@@ -75,7 +74,7 @@ def remove_key(provider: str) -> None:
 
 
 def _catalogue() -> Catalogue:
-    return Catalogue.load(Config.load(Path.cwd()))
+    return Catalogue.load(load_config())
 
 
 def _known(provider: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
@@ -13,7 +12,7 @@ from everlog.cli.logs import set_up_logs
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
 from everlog.cli.plain import one_line
-from everlog.cli.settings import default_model, existing_url, store_url
+from everlog.cli.settings import default_model, existing_url, load_config, store_url
 from everlog.declared import with_vocabulary
 from everlog.errors import EverlogError
 from everlog.kernel import Config, ConfigError, Discovery, Kernel, Status, discover
@@ -64,7 +63,7 @@ def command(as_json: bool, store: str | None) -> int:
 
 async def _examine(store: str | None) -> list[Finding]:
     try:
-        config = Config.load(Path.cwd())
+        config = load_config()
     except ConfigError as error:
         return [Finding("configuration", "broken", str(error), "mend the file, or take it away")]
     return [

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
 from everlog.cli.faults import UsageFault
 from everlog.cli.options import declare, json_option
 from everlog.cli.output import write_json, write_table
-from everlog.kernel import Config
+from everlog.cli.settings import load_config
 from everlog.llm.catalogue import Catalogue, Price, Provider
 from everlog.llm.keys import find_key, key_variable
 
@@ -52,7 +51,7 @@ def command(provider: str | None, as_json: bool) -> None:
     and providers can be changed and added to with [model."PROVIDER/NAME"] and [provider.NAME] in everlog.toml.
     Asks nobody.
     """
-    catalogue = Catalogue.load(Config.load(Path.cwd()))
+    catalogue = Catalogue.load(load_config())
     if provider is not None and provider not in catalogue.providers:
         raise UsageFault(f"no provider {provider!r}; known: {', '.join(sorted(catalogue.providers))}")
     rows = [row for name in catalogue.providers if provider in (None, name) for row in _rows(catalogue, name)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import click
 
@@ -11,6 +10,7 @@ from everlog.cli.logs import set_up_logs
 from everlog.cli.options import declare, json_option
 from everlog.cli.output import write_json
 from everlog.cli.plain import one_line
+from everlog.cli.settings import load_config
 from everlog.harness import Harness
 from everlog.kernel import Config, PluginState, Status
 
@@ -25,7 +25,7 @@ def command(as_json: bool) -> None:
     Starts everything that is installed and configured as a run does, but with an empty store in memory, looks, and
     stops it again. A pending plugin says what it waits for, a failed one why.
     """
-    config = Config.load(Path.cwd())
+    config = load_config()
     set_up_logs()
     states = asyncio.run(_states(config))
     if as_json:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:  # whoever names a store need not wait for a configuration
     from everlog.kernel.config import Config
 
 
+TABLES = ("defaults", "plugins", "plugin", "provider", "model", "permissions", "sandbox", "web", "mcp")
+"""The tables of everlog.toml; a plugin's own are below `[plugin.NAME]`."""
+
+
 class Defaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table `[defaults]` of everlog.toml.
 
@@ -28,7 +32,9 @@ def load_config(folder: Path | None = None) -> Config:
     """Read the configuration for a folder, the current one unless another is given. Raises ConfigError."""
     from everlog.kernel.config import Config
 
-    return Config.load(folder or Path.cwd())
+    config = Config.load(folder or Path.cwd())
+    config.demand_tables(TABLES)
+    return config
 
 
 def store_url(given: str | None, config: Config | None = None) -> str:

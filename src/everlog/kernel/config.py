@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -84,6 +84,17 @@ class Config:
             return msgspec.convert(value, shape)
         except msgspec.ValidationError as error:
             raise self._complaint(keys, str(error)) from error
+
+    def demand_tables(self, known: Collection[str]) -> None:
+        """Raise ConfigError that names the file and the line of a table that is none of these: nobody reads it."""
+        unknown = next((name for name in self._values if name not in known), None)
+        if unknown is not None:
+            from difflib import get_close_matches  # which nobody needs whose file is right
+
+            file, _, line = self._find([unknown])
+            near = get_close_matches(unknown, known, 1)
+            hint = f"did you mean [{near[0]}]?" if near else f"there are [{'], ['.join(sorted(known))}]"
+            raise ConfigError(file.path if file else None, line, f"nothing reads [{unknown}]; {hint}")
 
     def origin(self, *keys: str) -> Path | None:
         """The file that sets a key, or None when none does."""
