@@ -39,4 +39,5 @@ clean:
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,dev]'
+	$(BIN)/python -m compileall -q src  # which an environment may forbid each run to do for itself
 	@touch $@

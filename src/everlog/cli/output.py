@@ -25,9 +25,8 @@ def write_table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> None:
     """
     cells = [[_indent(cell) + one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    click.echo(click.style(_aligned(heads, widths), bold=True))
-    for row in cells:
-        click.echo(_aligned(row, widths))
+    lines = [_aligned(row, widths) for row in cells]
+    click.echo("\n".join([click.style(_aligned(heads, widths), bold=True), *lines]))
 
 
 def write_block(text: str, indent: str = "") -> None:

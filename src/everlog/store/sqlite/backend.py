@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -149,6 +150,11 @@ class SqliteBackend:
         """Give who holds a session."""
         return holder_of(self._lock_path(id))
 
+    def _holders(self) -> Callable[[str], str | None]:
+        """Give what `holder` is, for many sessions: of one without a lock file, one look at the folder tells."""
+        there = set(os.listdir(self._locks)) if self._locks.is_dir() else set()
+        return lambda id: self.holder(id) if f"{path_name(id)}.lock" in there else None
+
     def reader(self, id: str) -> Reader:
         """Open a session for reading."""
         return SqliteReader(self._connections, id)
@@ -156,7 +162,7 @@ class SqliteBackend:
     def list(self, limit: int, after: str | None, trashed: bool) -> Sequence[Summary]:
         """Give a page of the sessions."""
         with self._connections.borrow() as connection:
-            return listing.page(connection, limit, after, trashed, self.holder)
+            return listing.page(connection, limit, after, trashed, self._holders())
 
     def search(self, text: str, limit: int) -> Sequence[Hit]:
         """Give where all words of a text stand."""
