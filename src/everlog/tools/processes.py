@@ -126,7 +126,7 @@ def _belongs(pid: int, group: int, mark: str) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             state, _, in_group = stat.read().rpartition(b")")[2].split()[:3]
-        if state == b"Z" or _is_watcher(pid):
+        if state == b"Z" or _is_watcher_or_ends(pid):
             return False
         if int(in_group) == group:
             return True
@@ -136,9 +136,14 @@ def _belongs(pid: int, group: int, mark: str) -> bool:
         return False
 
 
-def _is_watcher(pid: int) -> bool:
+def _is_watcher_or_ends(pid: int) -> bool:
+    """Tell it of a process that runs. One that is ending, and no zombie yet, has no arguments any more.
+
+    The watcher is, when the leader has ended: asyncio closes its end of stdin then.
+    """
     with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
-        return cmdline.read().split(b"\0")[2:3] == [_WATCHED.encode()]
+        arguments = cmdline.read()
+    return not arguments or arguments.split(b"\0")[2:3] == [_WATCHED.encode()]
 
 
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
