@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.store.conftest import ON_DISK, URLS
 from tests.store.lab import work
-from tests.store.lab.bench import DIE_AFTER, TEAR, Bench, built_disk, check_session
+from tests.store.lab.bench import DIE_AFTER, TEAR, Bench, check_session
 
 from everlog import StoreError, open_store
 from everlog.session.errors import FormatUnsupported
@@ -103,16 +102,6 @@ async def test_what_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> Non
     with pytest.raises(StoreError, match="compression"):
         async with open_store(f"jsonl://{tmp_path}/lines?compression=lzma"):
             pass
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    folder = tmp_path_factory.mktemp("bench")
-    disk = built_disk(folder)
-    if disk is None:
-        pytest.skip("no C compiler, or no LD_PRELOAD here: the disk of the lab cannot be put in front of the C library")
-    with Bench(folder, disk) as bench:
-        yield bench
 
 
 @pytest.mark.slow

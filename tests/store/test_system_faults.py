@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from tests.store.lab.bench import (
     TEAR,
     Bench,
     Outcome,
-    built_disk,
     check_session,
     steps_apart,
 )
@@ -43,16 +41,6 @@ FAULTS = {
 EACH = 400
 SOME, FEW = 25, 8
 """So many positions of a run are tried of faults that others resemble; few of the one that has a run wait."""
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    folder = tmp_path_factory.mktemp("bench")
-    disk = built_disk(folder)
-    if disk is None:
-        pytest.skip("no C compiler, or no LD_PRELOAD here: the disk of the lab cannot be put in front of the C library")
-    with Bench(folder, disk) as bench:
-        yield bench
 
 
 async def empty_store(name: str, folder: Path) -> str:

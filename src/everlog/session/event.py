@@ -148,27 +148,18 @@ def event_json(event: Event) -> bytes:
     return event._json or _envelope_json(event)
 
 
+_names = {name: _string(name) for name in CORE}
+"""The names of the core's types, as JSON."""
+
+
 def _envelope_json(event: Event) -> bytes:
-    name = _names.get(event.type) or _name_json(event.type)
+    name = _names.get(event.type) or _string(event.type)
     op, sources = event.surface_op, event.source_event_seqs
-    if op is None and sources is None and not event.ignorable:
-        return b'{"seq":%d,"type":%b,"time":%d,"data":%b}' % (event.seq, name, event.time, event.data_json)
-    parts = [b'{"seq":%d,"type":%b,"time":%d,"data":%b' % (event.seq, name, event.time, event.data_json)]
+    json = b'{"seq":%d,"type":%b,"time":%d,"data":%b' % (event.seq, name, event.time, event.data_json)
     if op is not None:
-        parts.append(b',"surfaceOp":%b' % _string(op_json(op)))
+        json += b',"surfaceOp":%b' % _string(op_json(op))
     if sources is not None:
-        parts.append(b',"sourceEventSeqs":[%b]' % ",".join(map(str, sources)).encode())
+        json += b',"sourceEventSeqs":[%b]' % ",".join(map(str, sources)).encode()
     if event.ignorable:
-        parts.append(b',"ignorable":true')
-    return b"".join(parts) + b"}"
-
-
-_names: dict[str, bytes] = {}
-"""The names of the types of `CORE`, as JSON."""
-
-
-def _name_json(name: str) -> bytes:
-    encoded = _string(name)
-    if name in CORE:
-        _names[name] = encoded
-    return encoded
+        json += b',"ignorable":true'
+    return json + b"}"

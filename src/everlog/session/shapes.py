@@ -40,9 +40,7 @@ def _role(message: Message, role: str) -> None:
         raise ValueError(f'the message must have role "{role}", not "{message.role}"')
     if type(message.source) is UnknownSource:
         _named(message.source, "kind", "the source")
-    for block in message.content:
-        if type(block) is UnknownBlock:
-            _blocks(message.content)
+    _blocks(message.content)
 
 
 def _blocks(content: Iterable[Block]) -> None:

@@ -78,25 +78,18 @@ def _checked(payload: type[View] | None, shapes: tuple[Shape, ...], open: bool) 
     if not shapes and not open:
         return take
 
-    def check(data: bytes, value: object = None) -> View:
-        view = take(data, value)
-        for shape in shapes:
-            shape(view)
-        return view
-
-    if not open:
-        return check
-
-    def check_open(data: bytes, value: object = None) -> View | None:
+    def check(data: bytes, value: object = None) -> View | None:
         try:
             view = take(data, value)
         except ValueError:
-            return None
+            if open:
+                return None
+            raise
         for shape in shapes:
             shape(view)
         return view
 
-    return check_open
+    return check
 
 
 class Vocabulary(Mapping[str, EventType]):

@@ -41,7 +41,8 @@ class Match:
 
 async def search(wanted: Search) -> list[Match]:
     """Give the first matches, by path and line. Raises ToolFailure when the expression or the glob is not valid."""
-    command = _ripgrep(wanted) or _scan(wanted)
+    by_ripgrep = _ripgrep(wanted)
+    command = by_ripgrep or _scan(wanted)
     folder = wanted.root if os.path.isdir(wanted.root) else os.path.dirname(wanted.root)
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -55,7 +56,7 @@ async def search(wanted: Search) -> list[Match]:
         assert process.stdout is not None
         assert process.stderr is not None
         complaints = asyncio.create_task(process.stderr.read(10_000))
-        found = [match async for match in _matches(process.stdout, wanted)]
+        found = [match async for match in _matches(process.stdout, wanted, _dropped(wanted) if by_ripgrep else None)]
         if len(found) < wanted.max_matches and await process.wait() > 1:
             said = (await complaints).decode(errors="replace").strip()
             if said and not found:  # a file that cannot be read is passed over without a word
@@ -106,12 +107,13 @@ def _scan(wanted: Search) -> list[str]:
     ]
 
 
-async def _matches(lines: asyncio.StreamReader, wanted: Search) -> AsyncIterator[Match]:
-    """Read `path NUL line:text` lines.
+def _dropped(wanted: Search) -> LeftOut | None:
+    """Tell which matches of ripgrep do not count: a glob has it search what .gitignore leaves out, too."""
+    return LeftOut(Path(wanted.root)) if wanted.glob and os.path.isdir(wanted.root) else None
 
-    A glob makes ripgrep search files that fit it also where .gitignore leaves them out; they are dropped here.
-    """
-    left_out = LeftOut(Path(wanted.root)) if wanted.glob and os.path.isdir(wanted.root) else None
+
+async def _matches(lines: asyncio.StreamReader, wanted: Search, left_out: LeftOut | None) -> AsyncIterator[Match]:
+    """Read `path NUL line:text` lines, but for those of files that are left out."""
     count = 0
     while count < wanted.max_matches:
         try:

@@ -7,7 +7,7 @@ import re
 import socket
 
 import pytest
-from tests.llm.asking import ask, request_to, service
+from tests.llm.asking import ask, service
 from tests.peers.rogue import HANG, http, rogue, sse
 
 from everlog.llm.seam import ModelFailure
@@ -77,21 +77,6 @@ async def test_a_server_that_stalls_is_given_up(before: list[bytes]) -> None:
             assert await asyncio.to_thread(server.closed_by_client.wait, 30)
     assert caught.value.code == "TIMEOUT"
     assert caught.value.retryable
-
-
-async def test_cancelling_while_the_server_is_silent_closes_the_connection() -> None:
-    with rogue([http(sse(PIECE)), HANG]) as server:
-        async with service(lab(server.url)) as models:
-            route = models.resolve("lab/m")
-            request = request_to(route, "hi")
-            stream = route.adapter.stream(request, route.adapter.encode(request, None))
-            assert (await anext(stream)).text == "hel"
-            waiting = asyncio.ensure_future(anext(stream))
-            await asyncio.sleep(0)
-            waiting.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await waiting
-            assert await asyncio.to_thread(server.closed_by_client.wait, 30)
 
 
 async def test_an_emoji_whose_halves_come_apart_is_whole_again() -> None:
