@@ -13,6 +13,7 @@ from tests.session.stories import Story
 
 from everlog.session import CORE, AppendRefused, EventType, Session, read_event
 from everlog.session.jsonvalue import encode, encode_plain
+from everlog.session.views import Part
 
 
 def test_null_does_not_stand_for_a_nested_view_that_must_be_there() -> None:
@@ -69,9 +70,15 @@ def test_an_event_keeps_what_no_view_knows_through_an_append() -> None:
 def outcome(kind: EventType, *judged: Any) -> object:
     """Give all that can be seen of a view and of what is in it, or the words of the refusal."""
     try:
-        return shown(kind.check(*judged))
+        seen = kind.check(*judged)
     except ValueError as error:
         return str(error)
+    if not isinstance(seen, Part):
+        return shown(seen)
+    view = kind.view(judged[0])
+    for name in seen.__struct_fields__:
+        assert shown(getattr(seen, name)) == shown(getattr(view, name))
+    return shown(view)
 
 
 def shown(part: Any) -> object:
@@ -111,4 +118,25 @@ def test_a_value_is_judged_as_its_bytes_are(rows: list[dict[str, Any]]) -> None:
 )
 def test_numbers_are_the_same_numbers_in_a_value_as_in_bytes(data: object) -> None:
     kind = CORE["turn/start"]
+    assert outcome(kind, encode(data), data) == outcome(kind, encode(data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"turn": 1, "step": 1, "attempt": 1, "records": [{"kind": "text"}, 1.5, None]},
+        {"turn": 1.0, "step": 2**70, "attempt": 1, "records": []},
+        {"turn": 1, "step": 1, "attempt": 1, "records": [], "more": {"than": "this build knows"}},
+        {"turn": True, "step": 1, "attempt": 1, "records": []},
+        {"turn": 1, "step": 1, "attempt": "1", "records": []},
+        {"turn": 1, "step": 1, "attempt": 1, "records": {}},
+        {"turn": 1, "step": 1, "attempt": 1, "records": "[]"},
+        {"turn": 1, "step": 1, "attempt": 1, "records": None},
+        {"turn": 1, "step": 1, "attempt": 1},
+        [],
+        None,
+    ],
+)
+def test_a_chunk_is_judged_by_a_part_of_its_value_as_by_its_bytes(data: object) -> None:
+    kind = CORE["assistant/chunk"]
     assert outcome(kind, encode(data), data) == outcome(kind, encode(data))

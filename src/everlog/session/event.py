@@ -76,7 +76,7 @@ class Event(msgspec.Struct, frozen=True, eq=False, gc=False):
         """Give the stored bytes of the whole event."""
         own = self._json
         if own is None:
-            own = _envelope_json(self)
+            own = event_json(self)
             force_setattr(self, "_json", own)
         return own
 
@@ -145,17 +145,21 @@ def op_json(op: SurfaceOp) -> JSON:
 
 def event_json(event: Event) -> bytes:
     """Give what `to_json` does, without keeping it in the event: for who needs the bytes once."""
-    return event._json or _envelope_json(event)
+    if event._json is not None:
+        return event._json
+    plain = _plain.get(event.type)
+    if plain is None or event.surface_op is not None or event.source_event_seqs is not None or event.ignorable:
+        return _envelope_json(event)
+    return plain % (event.seq, event.time, event.data_json)
 
 
-_names = {name: _string(name) for name in CORE}
-"""The names of the core's types, as JSON."""
+_plain = {name: b'{"seq":%%d,"type":%b,"time":%%d,"data":%%b}' % _string(name) for name in CORE}
+"""The whole JSON of an event of the core's types off the surface: most events are such."""
 
 
 def _envelope_json(event: Event) -> bytes:
-    name = _names.get(event.type) or _string(event.type)
     op, sources = event.surface_op, event.source_event_seqs
-    json = b'{"seq":%d,"type":%b,"time":%d,"data":%b' % (event.seq, name, event.time, event.data_json)
+    json = b'{"seq":%d,"type":%b,"time":%d,"data":%b' % (event.seq, _string(event.type), event.time, event.data_json)
     if op is not None:
         json += b',"surfaceOp":%b' % _string(op_json(op))
     if sources is not None:

@@ -113,7 +113,7 @@ class Session(Log):
         except (KeyError, TypeError):
             raise AppendRefused(str(type), _UNKNOWN) from None
         try:
-            view = None if kind is None else kind.check(data, value)
+            judged = None if kind is None else kind.check(data, value)
         except ValueError as error:
             raise AppendRefused(type, str(error)) from None
         on_surface = kind is not None and kind.surface
@@ -124,11 +124,12 @@ class Session(Log):
             op = _surface_op(type, on_surface, surface)
         cited = None if sources is None else _sources(type, on_surface, sources)
         time = time_ns() // 1_000_000 if self._clock is None else _whole(type, self._clock())
+        view = None if kind is None or kind.part is not None else judged
         event = Event(self._events.end, type, time, data, op, cited, ignorable, kind, None, view)
-        violations = self._ledger.violations(event, view, self._surface, self._read)
+        violations = self._ledger.violations(event, judged, self._surface, self._read)
         if violations:
             raise violations[0]
-        self._take_in(event, view)
+        self._take_in(event, judged)
         if self._observers:
             self._tell(event)
         return event

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from msgspec.structs import force_setattr
 
@@ -18,6 +18,23 @@ from everlog.session.rules.ledger import Ledger
 from everlog.session.rules.ruled import new_ledger, read_ledger
 from everlog.session.surface import Surface
 from everlog.session.vocabulary import CORE, Vocabulary
+
+
+class Behind(Protocol):
+    """What stores the events of a log behind it.
+
+    Attributes:
+        added: the events that it has not looked at yet; the log adds to it.
+        stir_at: the log calls `stir` with the first event that has this seq or a later one.
+    """
+
+    added: list[Event]
+    stir_at: int
+
+    def stir(self, seq: int) -> None:
+        """Look at what was added."""
+        ...
+
 
 _SNAPSHOT_EVERY = 256
 """A snapshot of the ledger is kept about every so many events."""
@@ -35,6 +52,7 @@ class Log:
         self._newest: Event | None = None
         self._snapshots: list[tuple[int, bytes]] = []
         self._next_snapshot = _SNAPSHOT_EVERY - 1
+        self._behind: Behind | None = None
         self._messages = MessageCache(self._pick)
         self._folds: dict[str, tuple[Projection[Any, Any], Any, int]] = {}
         self._saved_folds: dict[str, tuple[int, Any, int]] = {}
@@ -143,9 +161,9 @@ class Log:
 
     def _take_in(self, event: Event, data: Any) -> None:
         """Add an event that is to stand in the log, whatever it breaks."""
-        if self._newest is not None:
-            force_setattr(self._newest, "_view", None)  # what is read again makes its own
-        self._newest = event
+        newest, self._newest = self._newest, event
+        if newest is not None and newest._view is not None:
+            force_setattr(newest, "_view", None)  # what is read again makes its own
         events, surface = self._events, self._surface
         events.held.append(event)
         events.end += 1
@@ -157,6 +175,15 @@ class Log:
         self._ledger.apply(event, data, surface._generation)
         if event.seq >= self._next_snapshot:
             self._keep_snapshot(event.seq)
+        behind = self._behind
+        if behind is not None:
+            behind.added.append(event)
+            if event.seq >= behind.stir_at:
+                self._stir(behind, event.seq)
+
+    def _stir(self, behind: Behind, seq: int) -> None:
+        """Have those events stored that were added."""
+        behind.stir(seq)
 
     def _keep_snapshot(self, seq: int) -> None:
         """Remember the ledger as it is; a larger one less often, so that all of them stay small against the log."""

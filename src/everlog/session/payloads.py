@@ -7,12 +7,14 @@ rest may be absent and is open: unknown keys pass and are kept.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import Raw
 
 from everlog.session.jsonvalue import JSON
 from everlog.session.messages import Message
-from everlog.session.views import View, json_field
+from everlog.session.views import Part, View, json_field
 
 _NO_RAW = Raw(b"")
 
@@ -193,6 +195,15 @@ class AssistantChunk(Payload, frozen=True):
     def records(self) -> JSON:
         """Give the records, decoded afresh."""
         return json_field(self.records_json)
+
+
+class ChunkPart(Part, frozen=True, gc=False):
+    """What the rules need of a chunk, which is by far the most frequent event."""
+
+    turn: int
+    step: int
+    attempt: int
+    records: list[Any]
 
 
 class AssistantMessage(Payload, frozen=True):

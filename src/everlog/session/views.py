@@ -75,6 +75,10 @@ class View(msgspec.Struct, frozen=True, dict=True, rename="camel", kw_only=True,
         return hash((type(self).__name__, len(self.to_json())))
 
 
+class Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The base of what is read of a payload where its view would be more than is needed; it has no bytes."""
+
+
 def with_bytes(view: T, data: Buffer) -> T:
     """Give a view the bytes it was read from, which from now on are its JSON."""
     force_setattr(view, "_json", data)

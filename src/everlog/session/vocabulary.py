@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from msgspec import MsgspecError, convert
+
 from everlog.session import payloads as p
 from everlog.session import shapes
 from everlog.session.jsonvalue import JSON, NotJSON, decode_or_text, encode
@@ -19,7 +21,7 @@ from everlog.session.projection import Projection
 from everlog.session.projection import names as built_in
 from everlog.session.reading import reader
 from everlog.session.rule import Rule
-from everlog.session.views import View
+from everlog.session.views import Part, View
 
 Shape = Callable[[Any], None]
 
@@ -27,8 +29,11 @@ Shape = Callable[[Any], None]
 class Check(Protocol):
     """Judges the data of an event by its bytes, and by its value where that is at hand."""
 
-    def __call__(self, data: bytes, value: object = None) -> View | None:
-        """Give the view, or None when there is none. Raises ValueError when the shape is wrong."""
+    def __call__(self, data: bytes, value: object = None) -> Any:
+        """Give what the rules look at: the view, or the part of a type that has one, or None when there is neither.
+
+        Raises ValueError when the shape is wrong.
+        """
         ...
 
 
@@ -42,6 +47,7 @@ class EventType:
         surface: whether its events stand on the surface; only core types may.
         shapes: further demands on the view; each raises ValueError.
         open: whether data that does not fit the view is accepted, and shown as plain JSON.
+        part: what the rules look at where the value of the data is at hand; the view is then made when it is asked for.
     """
 
     name: str
@@ -49,6 +55,7 @@ class EventType:
     surface: bool = False
     shapes: tuple[Shape, ...] = ()
     open: bool = False
+    part: type[Part] | None = None
     _read: Callable[[bytes], View] | None = field(init=False, repr=False, compare=False)
 
     check: Check = field(init=False, repr=False, compare=False)
@@ -58,7 +65,7 @@ class EventType:
     def __post_init__(self) -> None:
         read = reader(self.payload).read if self.payload else None
         object.__setattr__(self, "_read", read)
-        object.__setattr__(self, "check", _checked(self.payload, self.shapes, self.open))
+        object.__setattr__(self, "check", _checked(self.payload, self.shapes, self.open, self.part))
 
     def view(self, data: bytes) -> View | JSON:
         """Read the data of an event that is in a log: its view where it fits, else as `decode_or_text` does."""
@@ -70,7 +77,7 @@ class EventType:
         return decode_or_text(data)
 
 
-def _checked(payload: type[View] | None, shapes: tuple[Shape, ...], open: bool) -> Check:
+def _checked(payload: type[View] | None, shapes: tuple[Shape, ...], open: bool, part: type[Part] | None) -> Check:
     """Give what reads and judges the data of a type: a function that does no more than this type needs."""
     if payload is None:
         return lambda data, value=None: None
@@ -78,7 +85,7 @@ def _checked(payload: type[View] | None, shapes: tuple[Shape, ...], open: bool) 
     if not shapes and not open:
         return take
 
-    def check(data: bytes, value: object = None) -> View | None:
+    def whole(data: bytes, value: object = None) -> Any:
         try:
             view = take(data, value)
         except ValueError:
@@ -88,6 +95,20 @@ def _checked(payload: type[View] | None, shapes: tuple[Shape, ...], open: bool) 
         for shape in shapes:
             shape(view)
         return view
+
+    return whole if part is None else _parted(part, whole)
+
+
+def _parted(part: type[Part], whole: Check) -> Check:
+    """Give a check that looks at a part of the value; at the whole, when there is no value or something is wrong."""
+
+    def check(data: bytes, value: object = None) -> Any:
+        if value is not None:
+            try:
+                return convert(value, part)
+            except (MsgspecError, RecursionError):
+                pass
+        return whole(data)
 
     return check
 
@@ -201,7 +222,7 @@ CORE = Vocabulary(
         EventType("request/context", p.RequestContext),
         EventType("request/sent", p.RequestSent),
         EventType("request/side", p.RequestSide, shapes=(shapes.side_request,)),
-        EventType("assistant/chunk", p.AssistantChunk, shapes=(shapes.chunk_records,)),
+        EventType("assistant/chunk", p.AssistantChunk, shapes=(shapes.chunk_records,), part=p.ChunkPart),
         EventType("assistant/message", p.AssistantMessage, True, (shapes.assistant_source,)),
         EventType("assistant/attempt", p.AssistantAttempt),
         EventType("llm/retry", p.LlmRetry),

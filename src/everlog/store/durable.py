@@ -11,6 +11,7 @@ from everlog.session.event import Event
 from everlog.session.fork import fork
 from everlog.session.header import Header
 from everlog.session.live import Clock, Session
+from everlog.session.log import Behind
 from everlog.session.restoring import save
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import Torn
@@ -61,7 +62,7 @@ class DurableSession(Session):
 
     def _attach(self, pen: Pen, blobs: Blobs, release: Callable[[], Awaitable[None]], covered: int) -> None:
         """Write through a pen from now on; a checkpoint covers the first `covered` events."""
-        self._pen = pen
+        self._pen = self._behind = pen
         self._blobs = blobs
         self._release = release
         self._torn = pen.lease.torn
@@ -95,16 +96,8 @@ class DurableSession(Session):
         standing_in: Any = refuse
         self._append = standing_in  # type: ignore[method-assign]
 
-    def _take_in(self, event: Event, data: Any) -> None:
-        Session._take_in(self, event, data)  # by its name: `super()` would take longer than what follows
-        pen = self._pen
-        if pen is not None:
-            pen.added.append(event)
-            if event.seq >= pen.stir_at:
-                self._stir(pen, event.seq)
-
-    def _stir(self, pen: Pen, seq: int) -> None:
-        pen.stir(seq)
+    def _stir(self, behind: Behind, seq: int) -> None:
+        behind.stir(seq)
         if seq - self._covered >= _CHECKPOINT_AT_LATEST:
             self.keep_checkpoint()
 
@@ -219,7 +212,7 @@ class DurableSession(Session):
     def _ended(self) -> None:
         if self.trouble is None or isinstance(self.trouble, WriteFailed):
             self._takes_no_more(StoreError(f"session {self.id} is closed; open it again to append"))
-        self._pen = None
+        self._pen = self._behind = None
 
     async def __aenter__(self) -> Self:
         return self

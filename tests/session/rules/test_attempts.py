@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 from tests.session.rules.refusals import in_step, refused
 from tests.session.stories import Story
+
+from everlog.session import Event
+from everlog.session.payloads import ChunkPart
+from everlog.session.rules.attempts import Attempts, apply_chunk, check_chunk, goes_on
+from everlog.session.rules.ledger import Ledger
+from everlog.session.rules.turns import Turns, check_named_step
 
 BODY = {"adapter": "a", "adapterVersion": "1", "sha256": "", "bytes": 0}
 ANSWER = {
@@ -107,3 +114,27 @@ def test_each_step_counts_anew() -> None:
     story.sent(1), story.answer("hi"), story.end_step(), story.step()
     story.sent(1)
     assert story.session.ledger.attempts.last == 1
+
+
+def test_a_chunk_that_goes_on_breaks_no_rule_and_changes_nothing() -> None:
+    went_on = 0
+    for turn, step, last, step_open, running, sent, retried, answered in product(
+        (1, 2), (1, 2), (0, 1, 2), *[(False, True)] * 5
+    ):
+        ledger = Ledger()
+        ledger.turns = Turns(turn, True, step, step_open)
+        ledger.attempts = Attempts(last, running, sent, retried, answered)
+        for named in product((1, 2), (1, 2), (1, 2)):
+            data = ChunkPart(*named, [])
+            if goes_on(ledger, data):
+                went_on += 1
+                assert check_named_step(ledger, data, no_event) is None
+                assert check_chunk(ledger, data, no_event) is None
+                before = ledger.to_bytes()
+                apply_chunk(ledger, data, 9)
+                assert ledger.to_bytes() == before
+    assert went_on == 2 * 2 * 2 * 2**3
+
+
+def no_event(seq: int) -> Event:
+    raise AssertionError(f"event {seq} was read")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from everlog.session.payloads import AssistantAttempt, AssistantChunk, LlmRetry, RequestSent
+from everlog.session.payloads import AssistantAttempt, AssistantChunk, ChunkPart, LlmRetry, RequestSent
 
 if TYPE_CHECKING:
     from everlog.session.rules.ledger import Ledger, ReadEvent
@@ -64,10 +64,25 @@ def check_sent(ledger: Ledger, data: RequestSent, read: ReadEvent) -> str | None
     return state._current(data.attempt)
 
 
-def check_chunk(ledger: Ledger, data: AssistantChunk, read: ReadEvent) -> str | None:
+def check_chunk(ledger: Ledger, data: AssistantChunk | ChunkPart, read: ReadEvent) -> str | None:
     """Say what a chunk should be, when it is not that."""
     state = ledger.attempts
     return state._current(data.attempt)
+
+
+def goes_on(ledger: Ledger, data: AssistantChunk | ChunkPart) -> bool:
+    """Tell whether a chunk surely breaks no rule, and changes nothing: the attempt that it names is running.
+
+    A stream has many chunks, so each but the first costs this one look.
+    """
+    turns, state = ledger.turns, ledger.attempts
+    return (
+        state.running
+        and data.attempt == state.last
+        and turns.step_open
+        and data.step == turns.step
+        and data.turn == turns.last
+    )
 
 
 def check_message(ledger: Ledger, data: object, read: ReadEvent) -> str | None:
@@ -102,7 +117,7 @@ def apply_sent(ledger: Ledger, data: RequestSent, seq: int) -> None:
     state.last, state.running, state.sent, state.retried = data.attempt, True, True, False
 
 
-def apply_chunk(ledger: Ledger, data: AssistantChunk, seq: int) -> None:
+def apply_chunk(ledger: Ledger, data: AssistantChunk | ChunkPart, seq: int) -> None:
     """An attempt runs; in an imported log this may be its first sign."""
     state = ledger.attempts
     if not state.running:

@@ -14,7 +14,7 @@ import msgspec
 
 from everlog.session import payloads as p
 from everlog.session.errors import RuleViolation
-from everlog.session.event import Event, Replace
+from everlog.session.event import Event, Replace, SurfaceOp
 from everlog.session.messages import Message
 from everlog.session.rules import approvals, attempts, calls, compaction, surfaces, turns
 from everlog.session.surface import Surface
@@ -65,23 +65,32 @@ class Ledger:
 
     def violations(self, event: Event, data: Any, surface: Surface, read: ReadEvent) -> list[RuleViolation]:
         """Give what the event breaks, in the order of the rules; an empty list when it may be appended."""
-        found: list[RuleViolation] = []
-        name, op = event.type, event.surface_op
-        if op is not None:
-            if event.source_event_seqs is not None:
-                _find(found, event, "surface.sources", surfaces.check_sources(event.source_event_seqs, event))
-            if op != "append":
-                for rule, expected in self._replace(event, op, data, surface, read):
+        op = event.surface_op
+        if op is None and event.type == "assistant/chunk" and data is not None and attempts.goes_on(self, data):
+            return []
+        found = [] if op is None else self._of_surface(event, op, data, surface, read)
+        if op is None or op == "append":
+            for rule, check in (_CHECKS if data is not None else _BLIND_CHECKS).get(event.type, ()):
+                expected = check(self, data, read)
+                if expected is not None:
                     _find(found, event, rule, expected)
-                return found
-            if name == "system/message":
-                _find(found, event, "surface.append", surfaces.check_append(surface))
-            if self.calls.pending and name != "tool/result":
-                _find(found, event, "calls.answered-first", calls.check_unanswered(self, data, read))
-        for rule, check in (_CHECKS if data is not None else _BLIND_CHECKS).get(name, ()):
-            expected = check(self, data, read)
-            if expected is not None:
+        return found
+
+    def _of_surface(
+        self, event: Event, op: SurfaceOp, data: Any, surface: Surface, read: ReadEvent
+    ) -> list[RuleViolation]:
+        """Give what an event that stands on the surface breaks of the rules that say where."""
+        found: list[RuleViolation] = []
+        if event.source_event_seqs is not None:
+            _find(found, event, "surface.sources", surfaces.check_sources(event.source_event_seqs, event))
+        if op != "append":
+            for rule, expected in self._replace(event, op, data, surface, read):
                 _find(found, event, rule, expected)
+            return found
+        if event.type == "system/message":
+            _find(found, event, "surface.append", surfaces.check_append(surface))
+        if self.calls.pending and event.type != "tool/result":
+            _find(found, event, "calls.answered-first", calls.check_unanswered(self, data, read))
         return found
 
     def _replace(self, event: Event, op: Replace, data: Any, surface: Surface, read: ReadEvent) -> Iterator[Finding]:
