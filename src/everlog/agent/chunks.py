@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from everlog.session.live import Session
-from everlog.session.payloads import AssistantChunk
 from everlog.session.records import Delta, RecordPacker
-from everlog.session.views import json_raw
 
 WINDOW = 0.1
 """Seconds after which a chunk event is written; what a killed process loses of a stream is little more."""
@@ -43,9 +41,8 @@ class ChunkWriter:
         self._stop_timer()
         if self._packer:
             turn, step, attempt = self._place
-            records = json_raw(self._packer.take())
-            chunk = AssistantChunk(turn=turn, step=step, attempt=attempt, records_json=records)
-            self.seqs.append(self._session.append(chunk).seq)
+            data = {"turn": turn, "step": step, "attempt": attempt, "records": self._packer.take()}
+            self.seqs.append(self._session.append_json("assistant/chunk", data).seq)
 
     def _window_closed(self) -> None:
         self._timer = None
