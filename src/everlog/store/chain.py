@@ -8,16 +8,15 @@ checksum tells whether one event is sound by itself; the chain, whether it stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
-_checksum = Struct(">I").pack
-
 CHAIN_BYTES = 20
 SEAL_BYTES = 4 + CHAIN_BYTES
+_seal = Struct(f">I{CHAIN_BYTES}s").pack
 START = bytes(CHAIN_BYTES)
 """The chain before the first event."""
 
@@ -76,15 +75,15 @@ def link(before: bytes, data: bytes) -> bytes:
     return state.digest()
 
 
-def seal(before: bytes, events: Iterable[bytes]) -> list[bytes]:
+def seal(before: bytes, events: Sequence[bytes]) -> list[bytes]:
     """Give the seals of consecutive events that follow the chain `before`."""
-    seals: list[bytes] = []
+    chains: list[bytes] = []
     for data in events:
         state = _fresh()
         state.update(before + data)
         before = state.digest()
-        seals.append(_checksum(crc32(data)) + before)
-    return seals
+        chains.append(before)
+    return list(map(_seal, map(crc32, events), chains))
 
 
 def is_sound(data: bytes, seal: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 Durability: the database is in WAL mode. A flush commits under `synchronous=FULL`: SQLite appends to the file
 `-wal` and syncs it (`fdatasync`; on macOS `F_FULLFSYNC`) before the commit returns. Batches that nobody waits
-for are committed under `synchronous=NORMAL`, without a sync, unless half a megabyte has gathered; the next flush
+for are committed under `synchronous=NORMAL`, without a sync, unless 128 KiB have gathered; the next flush
 syncs them too, as they stand before its own in the same file.
 """
 

@@ -41,7 +41,7 @@ _LEAST_ROOM, _MOST_ROOM = 16 * 1024, 5 * 1024 * 1024
 
 _CHECKPOINT_EVERY, _PAGES_AT_LATEST = 4 * 1024 * 1024, 1250
 """After so many bytes a batch that nobody waits for moves the log into the database; after so many pages, any does."""
-_MOST_UNSYNCED = 512 * 1024
+_MOST_UNSYNCED = 128 * 1024
 """So many bytes wait for a sync at most, so that none takes long; then also a batch is synced that nobody waits for."""
 
 Synchronous: TypeAlias = Literal["NORMAL", "FULL"]
@@ -83,7 +83,7 @@ class Database:
         self._begin("NORMAL" if nobody_waits and self._unsynced < _MOST_UNSYNCED else "FULL")
         self._doubtful = True
         try:
-            self.connection.execute(statement, values)
+            self.connection.executemany(statement, (values,))  # `execute` gives the lock up once more, for the rowid
         except sqlite3.IntegrityError:
             self._doubtful = False  # it was refused before its commit
             raise
