@@ -65,7 +65,7 @@ def turn_of(turn: int) -> Told:
         ("user/message", _message("user", {"kind": "user"}, 150, turn), "append"),
         ("step/start", place, None),
         ("request/sent", sent, None),
-        *(("assistant/chunk", {**place, "attempt": 1, "records": _CHUNK}, None) for _ in range(_CHUNKS)),
+        *[("assistant/chunk", {**place, "attempt": 1, "records": _CHUNK}, None)] * _CHUNKS,
         ("assistant/message", {**place, "message": _message("assistant", source, 900, turn)}, "append"),
         ("step/end", place, None),
         ("turn/end", {"turn": turn, "reason": {"kind": "completed"}}, None),

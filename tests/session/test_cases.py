@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -322,20 +323,21 @@ def test_f5_what_no_value_can_hold_is_refused_on_the_way_in_and_shown_raw_when_i
     assert log.events[0].data == '{"n":1e400}'
 
 
-def nested(depth: int) -> Any:
+def nested(depth: int, containers: str) -> Any:
     value: Any = 1
-    for _ in range(depth):
-        value = [value]
+    for _, container in zip(range(depth), cycle(containers), strict=False):
+        value = [value] if container == "[" else {"a": value}
     return value
 
 
-def test_f5_nesting_has_a_bound() -> None:
+@pytest.mark.parametrize("containers", ["[", "{", "[{", "{["])
+def test_f5_nesting_has_a_bound(containers: str) -> None:
     session = Session.create()
-    assert killed_with(session, nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+    assert killed_with(session, nested(MAX_DEPTH, containers)) == nested(MAX_DEPTH, containers)
     for depth in (MAX_DEPTH + 1, 5_000):
         before = own(session)
         with pytest.raises(AppendRefused, match="nested deeper"):
-            session.append_json("vendor/x", nested(depth), ignorable=True)
+            session.append_json("vendor/x", nested(depth, containers), ignorable=True)
         assert own(session) == before
 
 

@@ -93,11 +93,11 @@ def encode_plain(value: object) -> bytes | None:
     return None
 
 
-def _is_plain(value: Any, depth: int, str: type = str, int: type = int) -> bool:
+def _is_plain(value: Any, depth: int, str: type = str, int: type = int, list: type = list) -> bool:
     """Tell whether a value is made of nothing but JSON's own types, at most `depth` containers deep.
 
-    Every append waits for it: texts and whole numbers, which most parts are, cost no call and no look into a set,
-    and the two types are arguments because a local name costs less than a built-in one.
+    Every append waits for it. Texts and whole numbers, which most parts are, cost no call and no look into a set, a
+    list in an object costs no call, and the types are arguments because a local name costs less than a built-in one.
     """
     kind = type(value)
     if kind is dict:
@@ -107,17 +107,20 @@ def _is_plain(value: Any, depth: int, str: type = str, int: type = int) -> bool:
             if type(key) is not str:
                 return False
             kind = type(item)
-            if kind is not str and kind is not int and not _is_plain(item, depth - 1):
+            if kind is str or kind is int:
+                continue
+            if kind is list:
+                if depth == 1:
+                    return False
+                for part in item:
+                    kind = type(part)
+                    if kind is not str and kind is not int and not _is_plain(part, depth - 2):
+                        return False
+            elif not _is_plain(item, depth - 1):
                 return False
         return True
     if kind is list:
-        if depth == 0:
-            return False
-        for item in value:
-            kind = type(item)
-            if kind is not str and kind is not int and not _is_plain(item, depth - 1):
-                return False
-        return True
+        return _is_plain({"": value}, depth + 1)
     if kind is float:
         return math.isfinite(value)
     return value is None or kind is bool or kind is str or kind is int

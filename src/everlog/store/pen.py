@@ -189,7 +189,8 @@ class Pen:
         """Call `answer` when everything before the seq `target` is durable, or when a try to make it so failed."""
         self._waiters.append(Waiter(target, answer, patient))
         if not patient or self.failure is None:
-            self._call_at(0.0)  # the writer seals the rest: the sooner this thread waits, the sooner that one runs
+            self._seal()
+            self._call_at(0.0)
 
     def _call_at(self, due: float) -> None:
         if due < self.due and (self.failure is None or due == 0.0):

@@ -10,7 +10,7 @@ import msgspec
 from everlog.session.header import now_ms
 from everlog.store.backend import End, Torn
 from everlog.store.catalog.tables import SEQ_BITS
-from everlog.store.chain import Batch
+from everlog.store.chain import SEAL_BYTES, Batch
 from everlog.store.errors import BatchRefused, LeaseLost
 from everlog.store.oslock import FileLock
 from everlog.store.spacing import crowded
@@ -57,8 +57,7 @@ class SqliteLease:
     def _append(self, batch: Batch, synchronous: Synchronous) -> None:
         self._fence(batch)
         try:
-            values = self._values(batch)
-            self._database.run(STORE, values, _size(values), synchronous)
+            self._database.run(STORE, self._values(batch), _size(batch), synchronous)
         except sqlite3.IntegrityError as error:
             if str(error) != FENCED:
                 raise
@@ -115,6 +114,6 @@ class SqliteLease:
         self._lock.release()
 
 
-def _size(values: tuple[object, ...]) -> int:
+def _size(batch: Batch) -> int:
     """Give about how many bytes a batch takes in the write-ahead log: its own, and the pages around them."""
-    return sum(len(value) for value in values if isinstance(value, bytes)) + _PAGES_AROUND
+    return sum(map(len, batch.data)) + len(batch.data) * SEAL_BYTES + _PAGES_AROUND
