@@ -3,6 +3,7 @@
 Everything that enters a log passes `encode`, which either gives bytes that decode to an equal value or
 refuses with the path of the value that JSON would have changed. The policy, in full:
 
+- Texts and numbers of a class of their own are kept as what they hold.
 - Objects have string keys; arrays come from lists or tuples; nothing else is a container.
 - Integers of up to 4,300 digits are kept exactly, also beyond 2**53. Floats must be finite.
 - Bytes, sets, dates, enums with values of another kind, NaN and infinities are refused, never converted.
@@ -15,12 +16,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+from enum import Enum
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import msgspec
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 JSONObject: TypeAlias = "dict[str, JSON]"
+
+T = TypeVar("T", bool, int, float, str)
 
 MAX_DEPTH = 500
 
@@ -137,7 +141,7 @@ def _plain(value: object, path: str, depth: int) -> JSON:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise NotJSON(path, f"{value} is not a JSON number")
-        return value
+        return _own(float.__float__(value), value, path)
     if isinstance(value, list | tuple | dict) and depth >= MAX_DEPTH:
         raise NotJSON(path, f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, list | tuple):
@@ -156,21 +160,36 @@ def _plain(value: object, path: str, depth: int) -> JSON:
 def _plain_text(value: str, path: str) -> str:
     if _SURROGATE.search(value):
         raise NotJSON(path, "the text holds a lone surrogate; pass outside text through scrub() first")
-    return value
+    return value if type(value) is str else _own(str.__str__(value), value, path)
 
 
 def _plain_integer(value: int, path: str) -> int:
+    plain = int.__int__(value)
     try:
-        str(value)
+        str(plain)
     except ValueError:
         raise NotJSON(path, "the integer has more than 4,300 digits") from None
-    return value
+    return _own(plain, value, path)
+
+
+def _own(plain: T, value: object, path: str) -> T:
+    """Give what a text or a number of a class of its own holds, whatever its class shows of it."""
+    if isinstance(value, Enum) and value.value != plain:
+        raise NotJSON(path, f"the value of an enum that is not what its member {type(value).__name__} holds")
+    return plain
 
 
 def _plain_key(key: object, path: str) -> str:
     if not isinstance(key, str):
         raise NotJSON(path, f"the key {key!r} is not a string")
     return _plain_text(key, path)
+
+
+def one_line(data: bytes) -> bytes:
+    """Give the bytes of a JSON text without the line breaks between its parts; strings hold none, but escaped."""
+    if b"\n" in data or b"\r" in data:
+        return data.replace(b"\n", b" ").replace(b"\r", b" ")
+    return data
 
 
 @runtime_checkable

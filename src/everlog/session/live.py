@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from time import time_ns
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from everlog.session.errors import AppendRefused
 from everlog.session.event import Event, Replace, SurfaceOp
 from everlog.session.header import Header, new_header, read_header
-from everlog.session.jsonvalue import MAX_DEPTH, NotJSON, decode, encode, encode_plain
+from everlog.session.jsonvalue import MAX_DEPTH, NotJSON, decode, encode, encode_plain, one_line
 from everlog.session.log import Log
 from everlog.session.views import View
 from everlog.session.vocabulary import CORE, EventType, Vocabulary
@@ -112,6 +112,7 @@ class Session(Log):
             kind = self._types[type] if ignorable is False else self._kind(type, ignorable)
         except (KeyError, TypeError):
             raise AppendRefused(str(type), _UNKNOWN) from None
+        type = _plain_name(type) if kind is None else kind.name
         try:
             judged = None if kind is None else kind.check(data, value)
         except ValueError as error:
@@ -203,6 +204,14 @@ def _header(header: Header | dict[str, Any] | None, clock: Clock | None) -> Head
         raise ValueError(f"the header of a session: {error}") from None
 
 
+def _plain_name(name: str) -> str:
+    """Give the name of an unknown type as plain text; refuse one that JSON could not hold."""
+    try:
+        return cast(str, decode(encode(name)))
+    except NotJSON as error:
+        raise AppendRefused(repr(name), error.reason) from None
+
+
 def _type_of(vocabulary: Vocabulary, payload: View) -> str:
     found = vocabulary.name_of(type(payload))
     if found is None:
@@ -211,7 +220,7 @@ def _type_of(vocabulary: Vocabulary, payload: View) -> str:
 
 
 def _bytes_of(type: str, payload: View) -> bytes:
-    """Give the bytes of a payload; one that was read elsewhere may hold, in them, what no value can hold."""
+    """Give the bytes of a payload, on one line; in those of one read elsewhere may stand what no value can hold."""
     try:
         data = payload.to_json()
         value = decode(data)
@@ -221,7 +230,7 @@ def _bytes_of(type: str, payload: View) -> bytes:
         raise AppendRefused(type, error.reason, error.path) from None
     except ValueError as error:
         raise AppendRefused(type, str(error)) from None
-    return data
+    return one_line(data)
 
 
 def _surface_op(type: str, on_surface: bool, surface: object) -> SurfaceOp:
@@ -250,7 +259,7 @@ def _sources(name: str, on_surface: bool, sources: object) -> tuple[int, ...]:
 def _seq(type: str, value: object) -> int:
     """Give a seq; a whole number written as a float, as JSON text may, counts as one."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return int(value)  # an enum's member may print itself as something else
     if isinstance(value, float) and value.is_integer():
         return int(value)
     raise AppendRefused(type, f"{value!r} is not a seq")
