@@ -19,7 +19,7 @@ import zstandard
 
 from everlog.store.backend import End, Torn
 from everlog.store.chain import START, Batch, Record, is_sound
-from everlog.store.jsonl.lines import event_line, record_of
+from everlog.store.jsonl.lines import event_lines, record_of
 from everlog.store.jsonl.logfile import MISSING, LogFile, Tail
 
 _MAGIC = 0x184D2A5E
@@ -197,7 +197,7 @@ class FramedLog(LogFile):
     @staticmethod
     def encode(batch: Batch) -> bytes:
         """Give the frame of a batch."""
-        return _frame(batch.first_seq, len(batch.data), b"".join(map(event_line, batch.data, batch.seals)))
+        return _frame(batch.first_seq, len(batch.data), event_lines(batch))
 
 
 def _frame(first_seq: int, count: int, lines: bytes) -> bytes:

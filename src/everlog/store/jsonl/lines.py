@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Raw
 
 from everlog.session.errors import FormatUnsupported
-from everlog.store.chain import Record
+from everlog.store.chain import Batch, Record
+from everlog.store.errors import BatchRefused
 
 VERSION = 1
 _SEAL = len(b',"sum":"01234567","chain":"') + 40 + len(b'"}')
@@ -64,6 +65,14 @@ def header_of(line: bytes) -> bytes:
 def event_line(data: bytes, seal: bytes) -> bytes:
     """Give the line of an event."""
     return b'%b,"sum":"%b","chain":"%b"}\n' % (data[:-1], seal[:4].hex().encode(), seal[4:].hex().encode())
+
+
+def event_lines(batch: Batch) -> bytes:
+    """Give the lines of a batch. Raises BatchRefused when an event is none, as it could not be read back."""
+    lines = b"".join(map(event_line, batch.data, batch.seals))
+    if lines.count(b"\n") != len(batch.data):
+        raise BatchRefused(batch.session, batch.first_seq, batch.first_seq, "an event of it holds a line break")
+    return lines
 
 
 def record_of(line: bytes) -> Record:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from everlog.store.backend import End, Torn
 from everlog.store.chain import START, Batch, Record, is_sound
-from everlog.store.jsonl.lines import event_line, record_of, seq_of
+from everlog.store.jsonl.lines import event_lines, record_of, seq_of
 from everlog.store.jsonl.logfile import MISSING, LogFile, Tail
 
 _BLOCK = 1024 * 1024
@@ -260,7 +260,7 @@ class PlainLog(LogFile):
     @staticmethod
     def encode(batch: Batch) -> bytes:
         """Give the lines of a batch."""
-        return b"".join(map(event_line, batch.data, batch.seals))
+        return event_lines(batch)
 
 
 def _stands_for(record: Record, seq: int) -> bool:
