@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.session.stories import Story, plain_turn
 from tests.store.conftest import ON_DISK, URLS
 
 from everlog import StoreError, WriteFailed, open_store
+from everlog.session.event import Event, event_json
 from everlog.store.chain import Batch
 from everlog.store.durable import DurableSession
 from everlog.store.urls import path_of
@@ -295,3 +297,50 @@ async def test_a_session_that_is_abandoned_keeps_nobody_waiting(url: str) -> Non
             await waiting
         async with await store.open(session.id, "write") as again:
             assert again.next_seq == 0
+
+
+async def test_events_for_whose_bytes_memory_runs_out_are_kept_and_stored_later(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = True
+
+    def bytes_of(event: Event) -> bytes:
+        if short:
+            raise MemoryError
+        return event_json(event)
+
+    async with open_store(url) as store, await store.create({"id": "s"}) as session:
+        monkeypatch.setattr("everlog.store.pen.event_json", bytes_of)
+        Story(session).prompt("kept")
+        plain_turn(Story(session))
+        with pytest.raises(WriteFailed):
+            await session.flush()
+        short = False
+        await session.when_durable()
+        async with await store.open("s") as seen:
+            assert [event.to_json() for event in seen.events] == [event.to_json() for event in session.events]
+
+
+def test_the_writer_goes_on_when_the_event_loop_of_who_waits_is_closed(disk_url: str) -> None:
+    loop = asyncio.new_event_loop()
+
+    async def begin() -> tuple[Any, DurableSession, DurableSession]:
+        opened = open_store(disk_url)
+        store = await opened.__aenter__()
+        first, second = await store.create({"id": "first"}), await store.create({"id": "second"})
+        fail_while(first, lambda batch: True)
+        Story(first).prompt("nobody hears that this fails")
+        first._flush(patient=False)
+        return (opened, store), first, second
+
+    (_opened, store), first, second = loop.run_until_complete(begin())
+    loop.close()
+    store._writer.call(lambda: None).result()
+    Story(second).prompt("stored all the same")
+    store._writer.call(second._writing.write_out).result()
+    assert isinstance(first.trouble, WriteFailed)
+    assert second._writing.stored == 1
+    for session in (first, second):
+        store._writer.call(partial(store._give_back, session._writing)).result()
+    store._writer.close()
+    store.backend.close()

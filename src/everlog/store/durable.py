@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self, TypeAlias
 
@@ -182,7 +183,7 @@ class DurableSession(Session):
             self.keep_checkpoint()
         loop = asyncio.get_running_loop()
         done = loop.create_future()
-        self._writing.flush(self.next_seq, lambda error: loop.call_soon_threadsafe(_settle, done, error), patient)
+        self._writing.flush(self.next_seq, lambda error: tell(loop, _settle, done, error), patient)
         return done
 
     async def close(self) -> None:
@@ -221,6 +222,15 @@ class DurableSession(Session):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def tell(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+    """Call on the thread of an event loop; not when that was closed, as nobody waits there any more.
+
+    The writer goes on all the same: what was appended is still to be stored.
+    """
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, *args)
 
 
 def _settle(done: asyncio.Future[None], error: BaseException | None) -> None:

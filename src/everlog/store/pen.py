@@ -7,6 +7,7 @@ import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -143,12 +144,13 @@ class Pen:
         events = self.added[:]
         if not events:
             return
-        del self.added[: len(events)]  # the same list, to which the session may be adding right now
+        data = list(map(event_json, events))
+        seals = chain.seal(self._head, data)
         for event in events:
             if event.type not in self._unremarkable:
                 self._note(event)
-        data = list(map(event_json, events))
-        seals = chain.seal(self._head, data)
+        # Nothing above took them away: where memory ran out for their bytes, the next look begins with them again.
+        del self.added[: len(events)]  # the same list, to which the session may be adding right now
         self._head = seals[-1][4:]
         self._seals.extend(seals)
         self._data.extend(data)
@@ -168,7 +170,8 @@ class Pen:
     def stir(self, seq: int) -> None:
         """Have what was added sealed, and written when the window is over or it is much; from the session's thread."""
         with self._sealing:
-            self._seal_added()
+            with suppress(MemoryError):  # the event stands in the log already; the writer tries again, and tells
+                self._seal_added()
             self.stir_at = seq + _RUN
             is_first, is_full = not self._gathering, seq >= self._full_at
             self._gathering = True
@@ -189,7 +192,8 @@ class Pen:
         """Call `answer` when everything before the seq `target` is durable, or when a try to make it so failed."""
         self._waiters.append(Waiter(target, answer, patient))
         if not patient or self.failure is None:
-            self._seal()
+            with self._sealing, suppress(MemoryError):
+                self._seal_added()
             self._call_at(0.0)
 
     def _call_at(self, due: float) -> None:
@@ -201,10 +205,10 @@ class Pen:
         """Write what there is, synced when somebody waits for it; on the writer's thread. Raises nothing."""
         self.due = _NEVER
         seen = len(self._waiters)
-        with self._sealing:
-            self._gathering, self.stir_at = False, 0
-            self._seal_added()
         try:
+            with self._sealing:
+                self._gathering, self.stir_at = False, 0
+                self._seal_added()
             if self.lost is None:
                 self._write_all()
         except (LeaseLost, BatchRefused) as error:

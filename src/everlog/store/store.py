@@ -26,7 +26,7 @@ from everlog.store.adding import add
 from everlog.store.backend import Backend, End, Hit, Lease, StoredBlob, Summary
 from everlog.store.chain import START
 from everlog.store.copying import Copied, copy_session
-from everlog.store.durable import Blobs, DurableSession
+from everlog.store.durable import Blobs, DurableSession, tell
 from everlog.store.errors import RecordingOnly, UnknownEvents, WriteFailed
 from everlog.store.events import StoredEvents
 from everlog.store.opening import Loaded, Probe, load, stored_header, verdicts
@@ -187,7 +187,7 @@ class Store:
 
     async def _attach(self, session: DurableSession, lease: Lease, types: set[str], covered: int) -> None:
         loop = asyncio.get_running_loop()
-        pen = Pen(self._writer, lease, types, lambda: loop.call_soon_threadsafe(session._tell_trouble))
+        pen = Pen(self._writer, lease, types, lambda: tell(loop, session._tell_trouble))
         await self._job(lambda: self._writer.add(pen))
 
         async def release() -> None:
