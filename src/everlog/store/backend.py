@@ -144,6 +144,17 @@ class Lease(Protocol):
         """Return when everything that was appended, and every blob that was put, survives a loss of power."""
         ...
 
+    def show_as(self, seen: Summary) -> None:
+        """Have lists show of this session what they show of another: its `updated_at`, `title` and `preview`.
+
+        For the copy of a session, which was not used now. It stands above all sessions that were not used later, and
+        below the others. An append, or another lease, says that it is used now again.
+
+        Raises:
+            LeaseLost: another writer has the session, or it is gone.
+        """
+        ...
+
     def save_checkpoint(self, seq: int, data: bytes) -> None:
         """Keep what was known after the event `seq` beside the log; it may be lost, but is never seen half."""
         ...
@@ -250,6 +261,10 @@ class Backend(Protocol):
 
     def list(self, limit: int, after: str | None, trashed: bool) -> Sequence[Summary]:
         """Give a page of the sessions, or of the trash: those used last come first. Reads no log."""
+        ...
+
+    def summary(self, id: str) -> Summary:
+        """Give what a list shows of one session, in the trash or not. Raises SessionNotFound. Reads no log."""
         ...
 
     def search(self, text: str, limit: int) -> Sequence[Hit]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import TypeVar
 
 from everlog.session.errors import SessionCorrupt
 from everlog.session.header import Header
 from everlog.store.backend import Backend, End, Lease, Reader
-from everlog.store.chain import START, Batch, is_sound, link
+from everlog.store.chain import START, Batch, Record, is_sound, link
 from everlog.store.errors import BatchRefused, BlobMissing, SessionExists, SessionNotFound
 from everlog.store.events import damage_of
 from everlog.store.opening import stored_header
 from everlog.store.texts import shown_in
 from everlog.store.verifying import Progress
-
-T = TypeVar("T")
 
 _BATCH_BYTES = 1024 * 1024
 BLOB_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
@@ -26,43 +24,73 @@ BLOB_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 @dataclass(frozen=True)
 class Copied:
-    """What copying a session did: how many events the copy has, and how many of them were written now."""
+    """What copying a session did.
+
+    Attributes:
+        session: its id.
+        events: how many events the copy has.
+        written: how many of them were written now.
+        blobs: how many blobs were.
+        trashed: whether it lies in the trash, in both stores.
+    """
 
     session: str
     events: int
     written: int
     blobs: int
+    trashed: bool = False
 
 
 def copy_session(id: str, source: Backend, target: Backend, progress: Progress) -> Copied:
     """Copy one session and the blobs that it names; on the target's writer thread.
 
-    Begun again after it was interrupted, it goes on where it was.
+    Lists show of the copy what they show of the original, the time of its last use too; that of one in the trash is
+    put into the trash. Begun again after it was interrupted, it goes on where it was.
 
     Raises:
-        SessionNotFound: the source has no such session.
+        SessionNotFound: the source has no such session; or it is not in the trash, and the copy is.
         SessionExists: the target has another session of this id.
         SessionBusy: somebody writes the copy.
         SessionCorrupt: an event is damaged; those before it were copied.
     """
-    reader = source.reader(id)
-    try:
-        header = stored_header(id, reader)
-        stop = reader.end().next_seq
+    seen = source.summary(id)
+    trashed = seen.trashed_at is not None
+    with closing(source.reader(id)) as reader:
+        header, end = stored_header(id, reader), reader.end()
+        if trashed and _copied_into_trash(header, reader, target) == end:
+            return Copied(id, end.next_seq, 0, 0, trashed)
         lease = _lease(header, reader, target)
+        start, blobs, damage = lease.end.next_seq, 0, None
         try:
-            start = lease.end.next_seq
-            blobs = 0
-            for batch in _batches(id, reader, lease.end, stop):
-                blobs += _copy_blobs(batch, source, target)
-                lease.append(batch)
-                progress(batch.next_seq, stop)
+            try:
+                for batch in _batches(id, reader, lease.end, end.next_seq):
+                    blobs += _copy_blobs(batch, source, target)
+                    lease.append(batch)
+                    progress(batch.next_seq, end.next_seq)
+            except SessionCorrupt as error:
+                damage = error
+            lease.show_as(seen)
             lease.sync()
-            return Copied(id, stop, stop - start, blobs)
         finally:
             lease.release()
-    finally:
-        reader.close()
+    if trashed:
+        target.trash(id)
+    if damage is not None:
+        raise damage
+    return Copied(id, end.next_seq, end.next_seq - start, blobs, trashed)
+
+
+def _copied_into_trash(header: Header, reader: Reader, target: Backend) -> End | None:
+    """Give where the copy in the target's trash ends; one that is not whole is brought back, to go on with it."""
+    try:
+        if target.summary(header.id).trashed_at is None:
+            return None
+    except SessionNotFound:
+        return None
+    end = _copied_so_far(header, reader, target)
+    if end != reader.end():
+        target.restore(header.id)
+    return end
 
 
 def _lease(header: Header, reader: Reader, target: Backend) -> Lease:
@@ -71,15 +99,21 @@ def _lease(header: Header, reader: Reader, target: Backend) -> Lease:
         return _shared(header, reader, target) or target.create(header)
     except SessionExists:
         lease = target.acquire(header.id)
-    found = target.reader(header.id)
     try:
-        same = found.header == header.to_json() and _chain_at(reader, lease.end.next_seq) == lease.end.head
-    finally:
-        found.close()
-    if not same:
+        _copied_so_far(header, reader, target)
+    except BaseException:
         lease.release()
-        raise SessionExists(header.id)
+        raise
     return lease
+
+
+def _copied_so_far(header: Header, reader: Reader, target: Backend) -> End:
+    """Give where what the target has of the session ends. Raises SessionExists when it is no beginning of it."""
+    with closing(target.reader(header.id)) as found:
+        end = found.end()
+        if found.header != header.to_json() or _chain_at(reader, end.next_seq) != end.head:
+            raise SessionExists(header.id)
+        return end
 
 
 def _shared(header: Header, reader: Reader, target: Backend) -> Lease | None:
@@ -101,15 +135,15 @@ def _chain_at(reader: Reader, count: int) -> bytes:
 
 
 def _batches(id: str, reader: Reader, end: End, stop: int) -> Iterator[Batch]:
-    """Give the records from `end` on, each checked."""
+    """Give the records from `end` on, each checked; those before a damaged one too, before it is told."""
     data: list[bytes] = []
     seals: list[bytes] = []
     size, first, head = 0, end, end.head
+    damage: str | None = None
     for seq, record in enumerate(reader.read(end.next_seq, stop), end.next_seq):
-        if not is_sound(*record):
-            raise SessionCorrupt(id, seq, damage_of(record))
-        if link(head, record.data) != record.chain:
-            raise SessionCorrupt(id, seq, "the chain is broken here")
+        damage = _damage(record, head)
+        if damage is not None:
+            break
         head = record.chain
         data.append(record.data)
         seals.append(record.seal)
@@ -119,6 +153,15 @@ def _batches(id: str, reader: Reader, end: End, stop: int) -> Iterator[Batch]:
             first, data, seals, size = End(seq + 1, head), [], [], 0
     if data:
         yield _batch(id, first, data, seals)
+    if damage is not None:
+        raise SessionCorrupt(id, first.next_seq + len(data), damage)
+
+
+def _damage(record: Record, before: bytes) -> str | None:
+    """Say what is wrong with a record that follows the chain `before`, or None."""
+    if not is_sound(*record):
+        return damage_of(record)
+    return None if link(before, record.data) == record.chain else "the chain is broken here"
 
 
 def _batch(id: str, first: End, data: list[bytes], seals: list[bytes]) -> Batch:

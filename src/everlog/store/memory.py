@@ -77,6 +77,16 @@ class MemoryBackend:
         """Note that a session is used."""
         stored.used_at, stored.used = now_ms(), next(self._order)
 
+    def place(self, stored: _Stored, used_at: int) -> None:
+        """Note when a session was last used, and put it above those that were not used later."""
+        with self._lock:
+            others = [other for other in self._sessions.values() if other is not stored]
+            below = max((other.used for other in others if other.used_at <= used_at), default=0)
+            above = sorted((other for other in others if other.used > below), key=lambda other: other.used)
+            stored.used_at = used_at
+            for moved in (stored, *above):
+                moved.used = next(self._order)
+
     def acquire(self, id: str) -> Lease:
         """Take the right to write a session."""
         with self._lock:
@@ -124,6 +134,10 @@ class MemoryBackend:
             shown = [s for s in self._sessions.values() if (s.trashed_at is not None) == trashed]
             shown.sort(key=lambda s: -s.used)
             return [_summary(s) for s in shown if s.used < end][:limit]
+
+    def summary(self, id: str) -> Summary:
+        """Give what a list shows of one session."""
+        return _summary(self._session(id, trashed=True))
 
     def search(self, text: str, limit: int) -> Sequence[Hit]:
         """Give where all words of a text stand."""
@@ -232,6 +246,14 @@ class MemoryLease:
 
     def sync(self) -> None:
         """Do nothing: memory is all there is."""
+
+    def show_as(self, seen: Summary) -> None:
+        """Take over what lists show."""
+        stored = self._stored
+        if stored.lease is not self:
+            raise LeaseLost(self.session, "it was given back")
+        stored.title, stored.preview = seen.title, seen.preview
+        self._backend.place(stored, seen.updated_at)
 
     def save_checkpoint(self, seq: int, data: bytes) -> None:
         """Keep a checkpoint."""

@@ -304,8 +304,9 @@ class Store:
     async def copy(self, id: str, other: Store, progress: Progress = _no_progress) -> Copied:
         """Copy a session and the blobs that it names to another store, under the same id, with the same bytes.
 
-        What is there already is not copied again, so that a copy that was interrupted can be begun again. A
-        session that this process holds is flushed first.
+        What is there already is not copied again, so that a copy that was interrupted can be begun again. Lists show
+        of it what they show of the original: when it was last used, its title and preview, and the trash that it lies
+        in. A session that this process holds is flushed first.
 
         Raises:
             SessionNotFound, SessionCorrupt: as `open` for reading.

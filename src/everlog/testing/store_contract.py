@@ -22,6 +22,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -334,6 +335,63 @@ class BackendContract(_Suite):
         assert (summary.cwd, summary.origin, summary.parent_session) == ("/work", "test", "p")
         assert (summary.delegation_depth, summary.created_at) == (1, header.created_at)
         assert (summary.holder, summary.damage, summary.trashed_at) == (None, None, None)
+
+    def test_one_session_is_told_as_the_list_tells_it(self, backend: Backend) -> None:
+        for id in ("s1", "s2"):
+            self.begun(backend, id, "text")
+        lease = backend.acquire("s1")
+        (held, _) = backend.list(9, None, False)
+        assert backend.summary("s1") == held
+        lease.release()
+        assert [backend.summary(summary.id) for summary in backend.list(9, None, False)] == list(
+            backend.list(9, None, False)
+        )
+        backend.trash("s1")
+        assert [backend.summary("s1")] == list(backend.list(9, None, True))
+        with pytest.raises(SessionNotFound):
+            backend.summary("nobody")
+
+    def test_a_copy_is_shown_as_what_it_copies_and_stands_where_its_last_use_puts_it(self, backend: Backend) -> None:
+        for n in range(6):
+            self.begun(backend, f"s{n}", "text")
+        for id, used_at in (("s3", 5_000), ("s1", 1_000), ("s5", 3_000), ("s4", 3_000), ("s0", 4_000)):
+            lease = backend.acquire(id)
+            lease.append_synced(batch_of(id, lease.end, "more"))
+            seen = replace(backend.summary("s2"), updated_at=used_at, title=f"title {id}", preview=None)
+            lease.show_as(seen)
+            lease.sync()
+            lease.release()
+        order = [(found.id, found.updated_at) for found in backend.list(9, None, False)]
+        times = [("s3", 5_000), ("s0", 4_000), ("s4", 3_000), ("s5", 3_000), ("s1", 1_000)]
+        assert order == [("s2", backend.summary("s2").updated_at), *times]
+        assert (backend.summary("s4").title, backend.summary("s4").preview) == ("title s4", None)
+        assert [page[0].id for n in range(6) if (page := backend.list(1, self._cursor(backend, n), False))] == [
+            id for id, _ in order
+        ]
+
+    @staticmethod
+    def _cursor(backend: Backend, count: int) -> str | None:
+        return backend.list(count, None, False)[-1].cursor if count else None
+
+    def test_what_is_done_after_a_copy_is_a_use_again(self, backend: Backend) -> None:
+        for id in ("s1", "s2", "s3"):
+            self.begun(backend, id)
+        old = replace(backend.summary("s1"), updated_at=1_000)
+        lease = backend.acquire("s1")
+        lease.show_as(old)
+        assert [summary.id for summary in backend.list(9, None, False)] == ["s3", "s2", "s1"]
+        lease.append_synced(batch_of("s1", lease.end, "more"))
+        lease.release()
+        assert [summary.id for summary in backend.list(9, None, False)] == ["s1", "s3", "s2"]
+        lease = backend.acquire("s2")
+        lease.show_as(old)
+        lease.release()
+        with pytest.raises(LeaseLost):
+            lease.show_as(old)
+        assert backend.list(9, None, False)[-1].id == "s2"
+        backend.acquire("s2").release()
+        assert backend.list(9, None, False)[0].id == "s2"
+        assert backend.summary("s2").updated_at > 1_000
 
     def test_a_fork_has_the_events_of_its_parent_and_its_own(self, backend: Backend) -> None:
         self.begun(backend, "p", *"abcdef")

@@ -1,19 +1,20 @@
-"""A page of the sessions, from an index."""
+"""What lists show of sessions, from an index."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from typing import Literal
 from zlib import crc32
 
 from everlog.session.header import Header, read_header
 from everlog.store.backend import Summary
 from everlog.store.errors import CursorInvalid
 
-_PAGE = """
+_ROWS = """
 SELECT id, CAST(header AS BLOB), header_sum, next_seq, used, used_at, title, preview, trashed_at FROM session
-WHERE id IS NOT NULL AND (trashed_at IS NOT NULL) = ? AND used < ? ORDER BY used DESC LIMIT ?
 """
+_PAGE = f"{_ROWS} WHERE id IS NOT NULL AND (trashed_at IS NOT NULL) = ? AND used < ? ORDER BY used DESC LIMIT ?"
 _NO_END = (1 << 63) - 1
 
 
@@ -23,6 +24,14 @@ def page(
     """Give a page; `holder` tells who holds a session."""
     rows = connection.execute(_PAGE, (trashed, before(after), min(limit, _NO_END))).fetchall()
     return [_summary(row, holder(row[0])) for row in rows]
+
+
+def one(
+    connection: sqlite3.Connection, column: Literal["id", "name"], value: str, holder: Callable[[str], str | None]
+) -> Summary | None:
+    """Give what a page shows of the one session whose `column` has this value; None when there is none."""
+    row = connection.execute(f"{_ROWS} WHERE {column} = ?", (value,)).fetchone()
+    return None if row is None else _summary(row, holder(row[0]))
 
 
 def before(cursor: str | None) -> int:

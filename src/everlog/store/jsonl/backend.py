@@ -119,6 +119,13 @@ class JsonlBackend:
         """Give a page of the sessions."""
         return self._index.page(limit, after, trashed)
 
+    def summary(self, id: str) -> Summary:
+        """Give what a list shows of one session."""
+        found = self._index.summary(self._folders.find(id).name)
+        if found is None:
+            raise SessionNotFound(id)
+        return found
+
     def search(self, text: str, limit: int) -> Sequence[Hit]:
         """Give where all words of a text stand."""
         return self._index.find(text, limit)

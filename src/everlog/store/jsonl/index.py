@@ -19,6 +19,7 @@ from everlog.session.errors import SessionCorrupt
 from everlog.session.header import now_ms
 from everlog.store.backend import Hit, Summary
 from everlog.store.catalog import listing, search
+from everlog.store.catalog.placing import place
 from everlog.store.catalog.tables import WORDS
 from everlog.store.errors import SessionNotFound
 from everlog.store.jsonl import folders
@@ -163,8 +164,21 @@ class Index:
             )
         )
 
+    def show_as(self, id: str, seen: Summary) -> None:
+        """A session is the copy of one of which a list shows this."""
+        name = self._folders.session(id).name
+
+        def change(connection: sqlite3.Connection) -> None:
+            connection.execute("BEGIN IMMEDIATE")
+            row = "UPDATE session SET title = ?, preview = ? WHERE name = ? RETURNING key"
+            for (key,) in connection.execute(row, (seen.title, seen.preview, name)).fetchall():
+                place(connection, key, seen.updated_at)
+            connection.execute("COMMIT")
+
+        self._tell(change)
+
     def released(self, id: str, next_seq: int) -> None:
-        """A writer let go of a session."""
+        """A writer let go of a session, which it used until now."""
         name = self._folders.session(id).name
         self._tell(
             lambda connection: connection.execute(
@@ -173,6 +187,12 @@ class Index:
                 (next_seq, now_ms(), name),
             )
         )
+
+    def copied(self, id: str, next_seq: int) -> None:
+        """A writer let go of a session that it copied, which is no use of it."""
+        values = (next_seq, self._folders.session(id).name)
+        row = "UPDATE session SET held = 0, next_seq = ? WHERE name = ?"
+        self._tell(lambda connection: connection.execute(row, values))
 
     def moved(self) -> None:
         """A session was put into the trash, brought back, or removed."""
@@ -185,6 +205,16 @@ class Index:
             self._reconcile_changed(connection)
             self._refresh_held(connection)
             return listing.page(connection, limit, after, trashed, self._holder)
+
+        return self._ask(question)
+
+    def summary(self, name: str) -> Summary | None:
+        """Give what a page shows of the session in a folder of this name."""
+
+        def question(connection: sqlite3.Connection) -> Summary | None:
+            self._reconcile_changed(connection)
+            self._refresh_held(connection)
+            return listing.one(connection, "name", name, self._holder)
 
         return self._ask(question)
 
@@ -218,10 +248,9 @@ class Index:
         listed, listed_away = _listed(connection, trashed=False), _listed(connection, trashed=True)
         for name in (listed | listed_away) - there - thrown_away:
             self._forget(connection, name)
-        for name in there - listed:
-            self._look_at(connection, live / name)
-        for name in thrown_away - there - listed_away:
-            self._look_at(connection, trash / name)
+        new = [*(live / name for name in there - listed), *(trash / name for name in thrown_away - there - listed_away)]
+        for folder in sorted(new, key=_changed_at_if_there):
+            self._look_at(connection, folder)
 
     def _forget(self, connection: sqlite3.Connection, name: str) -> None:
         (key,) = connection.execute("SELECT key FROM session WHERE name = ?", (name,)).fetchone()
@@ -288,6 +317,13 @@ def _row_of(folder: Path) -> tuple[object, ...]:
 
 def _changed_at(folder: Path) -> int:
     return max((entry.stat().st_mtime_ns for entry in _logs(folder)), default=0) // 1_000_000
+
+
+def _changed_at_if_there(folder: Path) -> int:
+    try:
+        return _changed_at(folder)
+    except OSError:
+        return 0  # it went away meanwhile
 
 
 def _logs(folder: Path) -> Iterator[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from everlog.store.backend import End, Torn
+from everlog.store.backend import End, Summary, Torn
 from everlog.store.chain import Batch
 from everlog.store.errors import BatchRefused, LeaseLost
 from everlog.store.jsonl import folders
@@ -41,6 +41,7 @@ class JsonlLease:
         self._unsynced: list[bytes] = []
         self._doubtful = False
         self._named = False
+        self._shown_as_another = False
 
     @property
     def session(self) -> str:
@@ -69,6 +70,7 @@ class JsonlLease:
         self._unsynced.append(data)
         self._offset += len(data)
         self._end = End(batch.next_seq, batch.head)
+        self._shown_as_another = False
         if batch.title is not None or batch.preview is not None:
             self._index.show(self._id, batch.title, batch.preview)
 
@@ -125,6 +127,14 @@ class JsonlLease:
         self._synced = self._offset
         self._unsynced.clear()
 
+    def show_as(self, seen: Summary) -> None:
+        """Take over what lists show. The time is the file's too, from which the index can be made anew."""
+        if self._descriptor is None or not self._lock.intact:
+            raise LeaseLost(self._id, "its lock was taken away or given back")
+        self._disk.set_time(self._path, seen.updated_at)
+        self._index.show_as(self._id, seen)
+        self._shown_as_another = True
+
     def save_checkpoint(self, seq: int, data: bytes) -> None:
         """Keep a checkpoint, and of the older ones those that stand well apart, for forks."""
         self._disk.write_whole(folders.checkpoint(self._folder, seq), data)
@@ -146,5 +156,6 @@ class JsonlLease:
             return
         self._disk.close(descriptor)
         self._log.close()
-        self._index.released(self._id, self._end.next_seq)
+        tell = self._index.copied if self._shown_as_another else self._index.released
+        tell(self._id, self._end.next_seq)
         self._lock.release()

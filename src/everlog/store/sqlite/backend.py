@@ -164,6 +164,14 @@ class SqliteBackend:
         with self._connections.borrow() as connection:
             return listing.page(connection, limit, after, trashed, self._holders())
 
+    def summary(self, id: str) -> Summary:
+        """Give what a list shows of one session."""
+        with self._connections.borrow() as connection:
+            found = listing.one(connection, "id", id, self.holder)
+        if found is None:
+            raise SessionNotFound(id)
+        return found
+
     def search(self, text: str, limit: int) -> Sequence[Hit]:
         """Give where all words of a text stand."""
         from everlog.store.catalog import search  # reads events, which a list of sessions shall not wait for

@@ -8,7 +8,8 @@ from itertools import accumulate
 import msgspec
 
 from everlog.session.header import now_ms
-from everlog.store.backend import End, Torn
+from everlog.store.backend import End, Summary, Torn
+from everlog.store.catalog.placing import place
 from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import SEAL_BYTES, Batch
 from everlog.store.errors import BatchRefused, LeaseLost
@@ -94,6 +95,17 @@ class SqliteLease:
         """Commit a little of our own, whose sync covers everything before it."""
         with self._database.transaction("FULL") as connection:
             connection.execute("UPDATE flush SET count = count + 1")
+
+    def show_as(self, seen: Summary) -> None:
+        """Take over what lists show; the next commit that is synced makes it durable."""
+        if not self._lock.held:
+            raise LeaseLost(self._id, "it was given back")
+        with self._database.transaction("NORMAL") as connection:
+            shown = (seen.title, seen.preview, self._key, self._epoch)
+            row = "UPDATE session SET title = ?, preview = ? WHERE key = ? AND epoch = ? AND id IS NOT NULL"
+            if connection.execute(row, shown).rowcount != 1:
+                raise LeaseLost(self._id, "another writer took it over, or it was deleted")
+            place(connection, self._key, seen.updated_at)
 
     def save_checkpoint(self, seq: int, data: bytes) -> None:
         """Keep a checkpoint, and of the older ones those that stand well apart, for forks."""
