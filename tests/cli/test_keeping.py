@@ -199,6 +199,27 @@ def test_a_store_is_copied_to_another_kind_and_back(two: Cli) -> None:
     assert two("store", "check", "--store", lines).code == 0
 
 
+def test_copies_of_a_store_are_listed_as_their_originals(two: Cli) -> None:
+    for _ in range(3):  # so quickly one after another that some are of one moment
+        two("fork", "alpha", "--json")
+        two("fork", "beta", "--json")
+    two("delete", "beta", "--yes")
+    lines, back = f"jsonl://{two.work}/lines", f"sqlite://{two.work}/back.db"
+    own = f"sqlite:///{two.database}"
+    for source, target in ((own, lines), (lines, back), (own, back)):
+        done = two("store", "copy", source, target)
+        assert "8 sessions copied, 1 of them into the trash" in done.out, done
+        assert rows(two, target) == rows(two, own)
+        assert rows(two, target, "--trash") == rows(two, own, "--trash")
+
+
+def rows(cli: Cli, url: str, *more: str) -> list[tuple[object, ...]]:
+    """Give what a list shows that a copy keeps, in its order."""
+    keys = ("id", "updatedAt", "events", "title", "preview")
+    found = cli("sessions", "--json", "--store", url, *more).json
+    return [tuple(row[key] for key in keys) for row in found]
+
+
 def test_a_damaged_session_holds_up_no_other_copy(two: Cli) -> None:
     damage(two, 4)
     done = two("store", "copy", f"sqlite:///{two.database}", f"jsonl://{two.work}/lines")

@@ -32,45 +32,55 @@ def command() -> None:
 def copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> int:
     """Copy sessions from one store to another, with the same ids and the same bytes.
 
-    FROM and TO are URLs. What is there already is not copied again: after an interruption, say the same again.
+    FROM and TO are URLs. The copies keep the time of their last use; what lies in the trash is copied into the trash.
+    What is there already is not copied again: after an interruption, say the same again.
     """
     return asyncio.run(_copy(source, target, sessions, as_json))
 
 
 async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> int:
     set_up_logs()
-    copied: list[Copied] = []
+    copied: dict[str, Copied] = {}
     failed: dict[str, str] = {}
     async with stored(source) as origin, open_store(target) as other:
-        ids = [await find_id(origin, given, False) for given in sessions] if sessions else await _parents_first(origin)
+        ids = [await find_id(origin, given, False) for given in sessions] if sessions else await _in_order(origin)
         with ProgressLine() as line:
             for at, id in enumerate(ids, 1):
                 progress = partial(line.tell, f"session {at} of {len(ids)}: event")
                 try:
-                    copied.append(await origin.copy(id, other, progress))
+                    done = await origin.copy(id, other, progress)
+                    copied.setdefault(id, done)
                 except EverlogError as error:
                     failed[id] = str(error)
     if as_json:
-        write_json({"copied": copied, "failed": failed})
+        write_json({"copied": list(copied.values()), "failed": failed})
     else:
-        written = sum(item.written for item in copied)
-        click.echo(f"{counted(len(copied), 'session')} copied; {counted(written, 'event')} were new there")
+        written = sum(item.written for item in copied.values())
+        trashed = sum(item.trashed for item in copied.values())
+        what = f"{counted(len(copied), 'session')} copied" + (f", {trashed} of them into the trash" if trashed else "")
+        click.echo(f"{what}; {counted(written, 'event')} were new there")
         for id, why in failed.items():
             click.echo(f"not copied: {one_line(id)}: {error_line(why)}", err=True)
     return FAILED if failed else OK
 
 
-async def _parents_first(store: Store) -> list[str]:
-    """Give all ids, parents before their forks, so that the copies can share what they have in common."""
-    parents = {summary.id: summary.parent_session async for summary in every(store)}
+async def _in_order(store: Store) -> list[str]:
+    """Give all ids in the order of their last use, that the copies stand in it too, but no fork before its parent.
+
+    So the copies can share what they have in common. A parent that was used after its fork is given once more, in its
+    own place.
+    """
+    found = [summary async for summary in every(store, trashed=True)] + [summary async for summary in every(store)]
+    found.sort(key=lambda summary: summary.updated_at, reverse=True)  # of those of one moment the order stays
+    parents = {summary.id: summary.parent_session for summary in reversed(found)}
     ordered: list[str] = []
+    given: set[str] = set()
     for id in parents:
-        line: list[str] = []
-        at: str | None = id
-        while at in parents and at not in ordered and at not in line:
+        line = [id]
+        while (at := parents[line[-1]]) is not None and at in parents and at not in given and at not in line:
             line.append(at)
-            at = parents[at]
         ordered += reversed(line)
+        given.update(line)
     return ordered
 
 
