@@ -118,6 +118,9 @@ async def test_only_the_user_can_look_at_what_is_stored(disk_url: str, tmp_path:
                 plain_turn(Story(session), f"turn {n}")
             await session.flush()
             await store.search("turn")
+            session.keep_checkpoint()
+            async with await store.fork(session.id):
+                pass
             opened = [path for path in path_of(disk_url).parent.rglob("*") if path != tmp_path]
             modes = {str(path.relative_to(tmp_path)): stat.S_IMODE(path.stat().st_mode) for path in opened}
         assert {name: oct(mode) for name, mode in modes.items() if mode & 0o077} == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from array import array
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -67,7 +67,7 @@ def forked_log(disk: Disk, folder: Path, parent: JsonlReader, source: Path, at: 
         disk.sync(descriptor)
     finally:
         disk.close(descriptor)
-    _share_checkpoints(folder, source, at)
+    _share_checkpoints(disk, folder, source, at)
     _share_places(disk, folder, log, at.next_seq, len(start) - first)
 
 
@@ -97,11 +97,23 @@ def _rest(log: LogFile, at: End) -> bytes | None:
     return log.encode(Batch("", first, before, [r.data for r in records], [r.seal for r in records]))
 
 
-def _share_checkpoints(folder: Path, source: Path, at: End) -> None:
+def _share_checkpoints(disk: Disk, folder: Path, source: Path, at: End) -> None:
     """Copy the parent's checkpoints that hold for the fork too; without one it only opens more slowly."""
     for seq in folders.checkpoint_seqs(source):
-        if seq < at.next_seq:
-            shutil.copyfile(folders.checkpoint(source, seq), folders.checkpoint(folder, seq))
+        if seq >= at.next_seq:
+            continue
+        with suppress(FileNotFoundError):  # whoever writes the parent may have just removed it
+            _copy_checkpoint(disk, folders.checkpoint(source, seq), folders.checkpoint(folder, seq))
+
+
+def _copy_checkpoint(disk: Disk, source: Path, target: Path) -> None:
+    """Copy a checkpoint; it is not synced, as one that is not whole counts as none."""
+    data = source.read_bytes()
+    descriptor = disk.create(target)
+    try:
+        disk.write(descriptor, data, 0)
+    finally:
+        disk.close(descriptor)
 
 
 def set_aside(disk: Disk, folder: Path, id: str) -> Torn | None:
