@@ -193,7 +193,7 @@ class Pen:
         self._waiters.append(Waiter(target, answer, patient))
         if not patient or self.failure is None:
             with self._sealing, suppress(MemoryError):
-                self._seal_added()
+                self._seal_added()  # before the writer wakes and wants the interpreter too
             self._call_at(0.0)
 
     def _call_at(self, due: float) -> None:
@@ -207,6 +207,7 @@ class Pen:
         seen = len(self._waiters)
         try:
             with self._sealing:
+                # First what has the session stir again, then the look at what it added: it does these the other way.
                 self._gathering, self.stir_at = False, 0
                 self._seal_added()
             if self.lost is None:
