@@ -10,7 +10,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 from zlib import crc32
@@ -113,12 +113,17 @@ class Index:
 
     def _borrow(self) -> tuple[sqlite3.Connection, int]:
         """Give a connection, and the number of the file that it has open; the file may be deleted at any time."""
-        while self._free:
-            connection, file = self._free.pop()
+        for connection, file in self._taken():
             if file == self._file():
                 return connection, file
             connection.close()
         return self._connect(), self._file()
+
+    def _taken(self) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """Take one after another of the connections that are not in use; other threads may do so at the same time."""
+        with suppress(IndexError):
+            while True:
+                yield self._free.pop()
 
     def _file(self) -> int:
         try:
@@ -128,8 +133,8 @@ class Index:
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        while self._free:
-            self._free.pop()[0].close()
+        for connection, _ in self._taken():
+            connection.close()
 
     def _discard(self) -> None:
         self.close()

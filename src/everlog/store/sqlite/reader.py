@@ -35,7 +35,10 @@ class Connections:
     @contextmanager
     def borrow(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection."""
-        connection = self._free.pop() if self._free else connect(self._path)
+        try:
+            connection = self._free.pop()  # to look first whether there is one would leave room for another thread
+        except IndexError:
+            connection = connect(self._path)
         try:
             yield connection
         finally:
