@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -190,6 +191,45 @@ async def test_a_session_with_a_bad_header_is_listed_as_bad_and_hides_no_other(l
                 await store.open("s", mode)
             assert refused.value.seq is None
         assert path.read_bytes() == bad
+
+
+async def test_a_session_of_a_later_version_is_listed_with_the_reason_and_hides_no_other(tmp_path: Path) -> None:
+    url = URLS["jsonl"].format(tmp_path)
+    id, _ = await told(url)
+    path = log_file(url)
+    own = path.read_bytes()
+    path.write_bytes(own.replace(b'"version":1', b'"version":2', 1))
+    path_of(url).joinpath("index.db").unlink()
+    async with open_store(url) as store:
+        async with await store.create({"id": "good", "createdAt": 1}) as other:
+            plain_turn(Story(other), "the words of the other")
+        listed = {summary.id: summary.damage for summary in await store.list()}
+        assert listed["good"] is None
+        assert "this build reads versions up to 1" in (listed[id] or "")
+        assert [hit.session for hit in await store.search("words of the other")] == ["good"]
+        path.write_bytes(own)
+        assert [summary.damage for summary in await store.list()] == [None, None]
+
+
+async def test_a_compressed_session_that_cannot_be_read_here_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = URLS["jsonl-zstd"].format(tmp_path)
+    async with open_store(packed) as store, await store.create({"id": "packed", "createdAt": 1}) as session:
+        plain_turn(Story(session))
+    url = URLS["jsonl"].format(tmp_path)
+    path_of(url).joinpath("index.db").unlink()
+    async with open_store(url) as store:
+        async with await store.create({"id": "plain", "createdAt": 1}) as session:
+            plain_turn(Story(session), "plain words")
+        with monkeypatch.context() as without:
+            without.delitem(sys.modules, "everlog.store.jsonl.framed")
+            without.setitem(sys.modules, "zstandard", None)
+            listed = {summary.id: summary.damage for summary in await store.list()}
+            assert listed["plain"] is None
+            assert "pip install" in (listed["packed"] or "")
+            assert [hit.session for hit in await store.search("plain words")] == ["plain"]
+        assert [summary.damage for summary in await store.list()] == [None, None]
 
 
 async def test_a_header_that_was_changed_is_told_by_its_checksum(disk_url: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 from zlib import crc32
 
-from everlog.session.header import Header, read_header
+from everlog.session.header import read_header
 from everlog.store.backend import Summary
 from everlog.store.errors import CursorInvalid
 
@@ -41,11 +41,6 @@ def before(cursor: str | None) -> int:
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
         raise CursorInvalid(cursor)
     return int(cursor)
-
-
-def header_of(own: bytes) -> Header:
-    """Read a header. Raises ValueError."""
-    return read_header(own)
 
 
 def _summary(row: sqlite3.Row, holder: str | None) -> Summary:

@@ -11,17 +11,18 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 from zlib import crc32
 
-from everlog.session.errors import SessionCorrupt
-from everlog.session.header import now_ms
+from everlog.session.errors import FormatUnsupported, SessionCorrupt
+from everlog.session.header import now_ms, read_header
 from everlog.store.backend import Hit, Summary
 from everlog.store.catalog import listing, search
 from everlog.store.catalog.placing import place
 from everlog.store.catalog.tables import WORDS
-from everlog.store.errors import SessionNotFound
+from everlog.store.errors import SessionNotFound, StoreError
 from everlog.store.jsonl import folders
 from everlog.store.jsonl.folders import Folders
 from everlog.store.jsonl.reader import JsonlReader
@@ -209,9 +210,33 @@ class Index:
         def question(connection: sqlite3.Connection) -> list[Summary]:
             self._reconcile_changed(connection)
             self._refresh_held(connection)
-            return listing.page(connection, limit, after, trashed, self._holder)
+            found = listing.page(connection, limit, after, trashed, self._holder)
+            mended = [summary.id for summary in found if summary.damage and self._damage(summary) is None]
+            for name in mended:
+                self._look_at(connection, self._place(name, trashed))
+            return listing.page(connection, limit, after, trashed, self._holder) if mended else found
 
-        return self._ask(question)
+        found = self._ask(question)
+        return [replace(summary, damage=self._damage(summary)) if summary.damage else summary for summary in found]
+
+    def _damage(self, summary: Summary) -> str | None:
+        """Give why a session that the index has no header of cannot be opened, or None: its folder tells.
+
+        What could not be read then may be readable now, by a newer build or with a package that was missing.
+        """
+        try:
+            with closing(JsonlReader(self._place(summary.id, summary.trashed_at is not None), summary.id)) as reader:
+                read_header(reader.header)
+        except SessionCorrupt as error:
+            return f"its header is damaged: {error.reason}"
+        except (FormatUnsupported, StoreError, ValueError) as error:
+            return str(error)
+        except (SessionNotFound, OSError):
+            return summary.damage
+        return None
+
+    def _place(self, name: str, trashed: bool) -> Path:
+        return (self._folders.trash if trashed else self._folders.sessions) / name
 
     def summary(self, name: str) -> Summary | None:
         """Give what a page shows of the session in a folder of this name."""
@@ -267,7 +292,7 @@ class Index:
         for name, id, trashed_at in connection.execute(
             "SELECT name, id, trashed_at FROM session WHERE held"
         ).fetchall():
-            folder = (self._folders.sessions if trashed_at is None else self._folders.trash) / name
+            folder = self._place(name, trashed_at is not None)
             if self._holder(id) is None:
                 self._look_at(connection, folder)
                 connection.execute("UPDATE session SET held = 0 WHERE name = ?", (name,))
@@ -307,17 +332,21 @@ def _listed(connection: sqlite3.Connection, *, trashed: bool) -> set[str]:
 
 def _row_of(folder: Path) -> tuple[object, ...]:
     """Read what a list shows of a session."""
-    with closing(JsonlReader(folder, folder.name)) as reader:
+    when = (_changed_at(folder), _trashed_at(folder))
+    try:
+        reader = JsonlReader(folder, folder.name)
+    except StoreError:  # what compressed logs need is not installed
+        return (folder.name, folder.name, b"", -1, 0, 0, None, None, *when)
+    with closing(reader):
         id, header, inherited = folder.name, b"", 0
         try:
-            found = listing.header_of(header := reader.header)
+            found = read_header(header := reader.header)
             id, inherited = found.id, found.inherited_events or 0
-        except (SessionCorrupt, ValueError):
+        except (SessionCorrupt, FormatUnsupported, ValueError):
             header = b""
         title, preview = shown_in(reader.log.blocks())
         end = reader.end().next_seq
-    values = (folder.name, id, header, crc32(header) if header else -1, inherited, end)
-    return (*values, title, preview, _changed_at(folder), _trashed_at(folder))
+    return (folder.name, id, header, crc32(header) if header else -1, inherited, end, title, preview, *when)
 
 
 def _changed_at(folder: Path) -> int:
