@@ -12,7 +12,7 @@ What every backend guarantees, and `everlog.testing.store_contract` checks:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -315,5 +315,3 @@ Opener = Callable[[str], Backend]
 """Opens the backend of a URL."""
 
 __all__ = ["Backend", "End", "Hit", "Lease", "Opener", "Reader", "StoredBlob", "Summary", "Torn"]
-
-_ = Iterable
