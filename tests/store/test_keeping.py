@@ -87,6 +87,19 @@ async def test_an_index_that_is_gone_or_damaged_is_made_anew(tmp_path: Path) -> 
             assert [hit.session for hit in await store.search("words 2")] == ["s2"]
 
 
+async def test_a_search_finds_what_was_said_once_in_a_fork_and_its_parent_and_in_what_was_salvaged(url: str) -> None:
+    async with open_store(url) as store:
+        async with await store.create({"id": "parent", "createdAt": 1}) as parent:
+            plain_turn(Story(parent), "the first words")
+        async with await store.fork("parent") as child:
+            plain_turn(Story(child), "other words")
+        assert [hit.session for hit in await store.search("first words")] == ["parent"]
+        assert [hit.session for hit in await store.search("other words")] == [child.id]
+        salvaged = (await store.salvage("parent")).session
+        await store.purge("parent")
+        assert [hit.session for hit in await store.search("first words")] == [salvaged]
+
+
 async def test_sixty_images_are_kept_once_each_and_shared_by_forks(url: str) -> None:
     images = [bytes([n]) * 5_000 for n in range(60)]
     async with open_store(url) as store:

@@ -13,7 +13,7 @@ from everlog.store.backend import End, Hit, StoredBlob, Summary
 from everlog.store.catalog.listing import before
 from everlog.store.chain import START, Batch, Record
 from everlog.store.errors import BatchRefused, BlobMissing, LeaseLost, SessionBusy, SessionExists, SessionNotFound
-from everlog.store.texts import holds_all, said_in, snippet, words_of
+from everlog.store.texts import holds_all, said_in, searched_from, snippet, words_of
 from everlog.store.urls import options_of
 
 if TYPE_CHECKING:
@@ -146,8 +146,7 @@ class MemoryBackend:
         for stored in sorted(self._sessions.values(), key=lambda s: -s.used):
             if not words or stored.trashed_at is not None:
                 continue
-            own = stored.header.inherited_events or 0
-            for seq in range(own, len(stored.records)):
+            for seq in range(searched_from(stored.header), len(stored.records)):
                 said = said_in(stored.records[seq].data)
                 if said and holds_all(said, words):
                     hits.append(Hit(stored.header.id, seq, stored.title, snippet(said, words)))

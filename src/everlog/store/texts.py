@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from everlog.session.event import Event, read_event
+from everlog.session.header import Header
 from everlog.session.jsonvalue import scrub
 from everlog.session.messages import Message, Text
 
@@ -53,6 +54,14 @@ def said_in(data: bytes) -> str:
     if not isinstance(message, Message) or message.role in ("system", "developer"):
         return ""
     return "\n".join(_texts(message))[:_SEARCHED_CHARACTERS]
+
+
+def searched_from(header: Header) -> int:
+    """Give the first seq that a search looks at: what a fork inherited is found in its parent.
+
+    A session that was salvaged or imported names a parent too, which may be damaged, or not be here.
+    """
+    return header.inherited_events or 0 if header.origin == "fork" else 0
 
 
 def _texts(message: Message) -> list[str]:

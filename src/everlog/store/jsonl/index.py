@@ -27,7 +27,7 @@ from everlog.store.jsonl import folders
 from everlog.store.jsonl.folders import Folders
 from everlog.store.jsonl.reader import JsonlReader
 from everlog.store.oslock import holder_of, wait_for
-from everlog.store.texts import shown_in
+from everlog.store.texts import searched_from, shown_in
 
 T = TypeVar("T")
 
@@ -341,7 +341,7 @@ def _row_of(folder: Path) -> tuple[object, ...]:
         id, header, inherited = folder.name, b"", 0
         try:
             found = read_header(header := reader.header)
-            id, inherited = found.id, found.inherited_events or 0
+            id, inherited = found.id, searched_from(found)
         except (SessionCorrupt, FormatUnsupported, ValueError):
             header = b""
         title, preview = shown_in(reader.log.blocks())
