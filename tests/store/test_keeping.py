@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,12 @@ from tests.session.stories import Story, plain_turn
 from tests.store.conftest import URLS
 from tests.store.tampering import log_file
 
-from everlog import open_store
+from everlog import SessionNotFound, open_store
+from everlog.session.header import new_header
 from everlog.store.names import path_name
+from everlog.store.oslock import FileLock
 from everlog.store.upkeep import broken_blobs
-from everlog.store.urls import path_of
+from everlog.store.urls import opener_of, path_of
 from everlog.testing.store_contract import AWKWARD_IDS
 
 
@@ -98,6 +102,23 @@ async def test_a_search_finds_what_was_said_once_in_a_fork_and_its_parent_and_in
         salvaged = (await store.salvage("parent")).session
         await store.purge("parent")
         assert [hit.session for hit in await store.search("first words")] == [salvaged]
+
+
+def test_a_session_that_is_put_into_the_trash_while_it_is_being_opened_is_not_opened(
+    disk_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(opener_of(disk_url)(disk_url)) as other, closing(opener_of(disk_url)(disk_url)) as backend:
+        other.create(new_header(id="s")).release()
+        lock: Callable[[str], FileLock] = backend._lock  # type: ignore[attr-defined]
+
+        def late(id: str) -> FileLock:
+            other.trash(id)
+            return lock(id)
+
+        monkeypatch.setattr(backend, "_lock", late)
+        with pytest.raises(SessionNotFound):
+            backend.acquire("s")
+        assert backend.holder("s") is None
 
 
 async def test_sixty_images_are_kept_once_each_and_shared_by_forks(url: str) -> None:

@@ -83,6 +83,7 @@ class SqliteBackend:
         self.demand(id)
         lock = self._lock(id)
         try:
+            self.demand(id)  # once more: it may have been put into the trash before the lock was had
             torn = self._set_aside(id)
             with self._database.transaction("NORMAL") as connection:
                 connection.execute(
