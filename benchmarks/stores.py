@@ -179,7 +179,6 @@ def _opening(url: str) -> Iterator[Figure]:
 
 async def _make_long(url: str) -> str:
     async with open_store(url) as store, await store.create() as session:
-        header = {"config": {"provider": "p", "model": "m"}, "tools": []}
         turns = EVENTS // 40
         for n in range(turns):
             if n == 1:
@@ -187,7 +186,6 @@ async def _make_long(url: str) -> str:
             tell_turn(session)
             if n % 50 == 0:
                 await session.flush()
-        assert header
         return session.id
 
 
