@@ -174,6 +174,37 @@ async def test_a_byte_order_mark_before_the_header_hides_no_session(tmp_path: Pa
             assert [event.to_json() for event in seen.events] == whole
 
 
+async def test_lines_that_an_editor_ended_with_a_carriage_return_too_are_read_and_gone_on_with(tmp_path: Path) -> None:
+    url = URLS["jsonl"].format(tmp_path)
+    id, whole = await told(url)
+    path = log_file(url)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    async with open_store(url) as store:
+        async with await store.open(id, "write") as session:
+            assert session.torn is None
+            plain_turn(Story(session), "it goes on")
+        async with await store.open(id) as seen:
+            assert [event.to_json() for event in seen.events][: len(whole)] == whole
+            assert seen.ledger.turns.last == 3
+        assert (await store.verify(id)).sound
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+async def test_whole_records_before_the_last_that_were_changed_are_damaged_and_not_torn(
+    kind: str, tmp_path: Path
+) -> None:
+    url = URLS[kind].format(tmp_path)
+    id, whole = await told(url)
+    last = len(whole) - 1
+    tampering(url).rewrite(lambda rows: [*rows[:-3], *(row.replace(b'"turn":2', b'"turn":3') for row in rows[-3:])])
+    async with open_store(url) as store:
+        assert [fault.seq for fault in (await store.verify(id)).faults] == [last - 2, last - 1]
+        with pytest.raises(SessionCorrupt) as refused:
+            await store.open(id, "write")
+        assert refused.value.seq == last - 1
+        assert [fault.seq for fault in (await store.verify(id)).faults] == [last - 2, last - 1]
+
+
 @pytest.mark.parametrize("bad", [b"", b"\x00" * 100, b"no JSON\n", b'{"everlog":"session"}\n', b'{"everlog":"session'])
 async def test_a_session_with_a_bad_header_is_listed_as_bad_and_hides_no_other(lines_url: str, bad: bytes) -> None:
     await told(lines_url)

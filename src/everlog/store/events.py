@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from everlog.session.errors import SessionCorrupt
 from everlog.session.event import Event, read_event
 from everlog.session.vocabulary import Vocabulary
-from everlog.store.backend import Reader
+from everlog.store.backend import End, Reader
 from everlog.store.chain import Record, is_sound
 
 _SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*\\u([dD][89a-fA-F][0-9a-fA-F]{2})")
@@ -53,6 +54,25 @@ class StoredEvents:
         if event.seq != seq:
             raise SessionCorrupt(self._session, seq, f"event {event.seq} stands in its place")
         return event
+
+
+class Picks(Protocol):
+    """What gives records by their seqs."""
+
+    def pick(self, seqs: Sequence[int]) -> Iterator[Record]:
+        """Give the records with these seqs."""
+        ...
+
+
+def demand_sound_end(id: str, records: Picks, end: End) -> None:
+    """Raise SessionCorrupt when the last record before a torn end is damaged.
+
+    Only one record is torn at a time. What were set aside else, at each opening one more, was promised.
+    """
+    if end.next_seq:
+        last = next(iter(records.pick([end.next_seq - 1])))
+        if not is_sound(*last):
+            raise SessionCorrupt(id, end.next_seq - 1, damage_of(last))
 
 
 def no_event(data: bytes, error: ValueError) -> str:

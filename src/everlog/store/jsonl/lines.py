@@ -76,13 +76,16 @@ def event_lines(batch: Batch) -> bytes:
 
 
 def record_of(line: bytes) -> Record:
-    """Give the record of a line without its newline; one with an empty seal when it does not end in a seal."""
+    """Give the record of a line without its newline; one with an empty seal when it does not end in a seal.
+
+    A carriage return at its end, which editors and transfers add, is passed over.
+    """
     end = line[-_SEAL:]
     if len(end) == _SEAL and end[:8] == _SUM and end[16:27] == _CHAIN and end[-2:] == b'"}':
         digits = end[8:16] + end[27:67]
         if _DIGITS.fullmatch(digits):
             return Record(line[:-_SEAL] + b"}", unhexlify(digits))
-    return Record(line, b"")
+    return record_of(line[:-1]) if line[-1:] == b"\r" else Record(line, b"")
 
 
 def seq_of(line: bytes) -> int | None:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from everlog.session.header import Header
 from everlog.store.backend import End, Torn
 from everlog.store.chain import Batch
+from everlog.store.events import demand_sound_end
 from everlog.store.jsonl import folders
 from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.folders import Folders
@@ -117,11 +118,15 @@ def _copy_checkpoint(disk: Disk, source: Path, target: Path) -> None:
 
 
 def set_aside(disk: Disk, folder: Path, id: str) -> Torn | None:
-    """Move the torn end of a log, when there is one, into a side file."""
+    """Move the torn end of a log, when there is one, into a side file.
+
+    Raises SessionCorrupt when the record before it is damaged.
+    """
     with closing(open_log(folder, id)) as log:
         tail = log.tail()
         if tail.torn is None:
             return None
+        demand_sound_end(id, log, tail.end)
         kept = folders.torn(folder, tail.offset)
         disk.write_whole(kept, log.bytes_at(tail.offset, tail.torn.size))
         descriptor = disk.open(folder / f"{folders.LOG}{log.suffix}")

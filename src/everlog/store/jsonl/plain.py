@@ -54,14 +54,14 @@ class PlainLog(LogFile):
             return self.size
 
     def _find_tail(self, size: int) -> Tail:
-        """Go back from the end to the last line that is whole and sound."""
+        """Go back from the end to the last line that is whole and sound, or was that before somebody changed it."""
         first = self._events_start()
         stop, torn = size, ""
         while stop > first:
             start, whole = self._line_before(stop, first)
             record = record_of(self.bytes_at(start, stop - start - 1)) if whole else MISSING
             seq = seq_of(record.data)
-            if whole and is_sound(*record) and seq is not None:
+            if whole and seq is not None and (is_sound(*record) or (torn and _was_changed(record))):
                 return Tail(stop, End(seq + 1, record.chain), _torn(size - stop, torn))
             torn = torn or ("its checksum is wrong" if whole else "it does not end in a newline")
             stop = start
@@ -266,6 +266,14 @@ class PlainLog(LogFile):
 def _stands_for(record: Record, seq: int) -> bool:
     """Tell whether a record is a whole line of this seq; whether it is sound, others ask."""
     return bool(record.seal) and record.data.startswith(b'{"seq":%d,' % seq)
+
+
+def _was_changed(record: Record) -> bool:
+    """Tell whether a line with others behind it has its seal, and no zero bytes, which a loss of power leaves in lines.
+
+    It was written whole then, so it is damaged and not torn.
+    """
+    return bool(record.seal) and b"\0" not in record.data
 
 
 def _torn(size: int, reason: str) -> Torn | None:

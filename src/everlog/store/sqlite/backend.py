@@ -15,6 +15,7 @@ from everlog.store.catalog import listing
 from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import START, is_sound
 from everlog.store.errors import BatchRefused, BlobMissing, SessionBusy, SessionExists, SessionNotFound
+from everlog.store.events import demand_sound_end
 from everlog.store.names import path_name
 from everlog.store.oslock import FileLock, Held, holder_of
 from everlog.store.sqlite.database import Database
@@ -109,20 +110,21 @@ class SqliteBackend:
             raise SessionNotFound(id, trashed=row is not None)
 
     def _set_aside(self, id: str) -> Torn | None:
-        """Move a damaged last record into the table `torn`."""
-        first: Torn | None = None
-        while (torn := (reader := SqliteReader(self._connections, id)).torn) is not None:
-            end = reader.end()
-            at = (reader.key << SEQ_BITS) + end.next_seq
-            with self._database.transaction() as connection:
-                connection.execute(
-                    "INSERT INTO torn SELECT ?, ?, ?, seal, data FROM event WHERE at = ?",
-                    (reader.key, end.next_seq, now_ms(), at),
-                )
-                connection.execute("DELETE FROM event WHERE at = ?", (at,))
-                connection.execute("UPDATE session SET next_seq = ?, head = ? WHERE key = ?", (*end, reader.key))
-            first = first or Torn(torn.size, torn.reason, f"the table torn of {self._path}")
-        return first
+        """Move a damaged last record into the table `torn`. Raises SessionCorrupt when the one before is damaged."""
+        reader = SqliteReader(self._connections, id)
+        torn, end = reader.torn, reader.end()
+        if torn is None:
+            return None
+        demand_sound_end(id, reader, end)
+        at = (reader.key << SEQ_BITS) + end.next_seq
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO torn SELECT ?, ?, ?, seal, data FROM event WHERE at = ?",
+                (reader.key, end.next_seq, now_ms(), at),
+            )
+            connection.execute("DELETE FROM event WHERE at = ?", (at,))
+            connection.execute("UPDATE session SET next_seq = ?, head = ? WHERE key = ?", (*end, reader.key))
+        return Torn(torn.size, torn.reason, f"the table torn of {self._path}")
 
     def fork(self, parent: str, at: End, header: Header) -> Lease:
         """Begin a session that refers to the parent's events."""
