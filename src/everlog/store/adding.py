@@ -41,20 +41,21 @@ def add(backend: Backend, header: Header, events: Iterable[Event]) -> None:
 
 def _batches(session: str, end: End, events: Iterable[Event]) -> Iterator[Batch]:
     held: list[Event] = []
+    data: list[bytes] = []
     size = 0
-    for event in events:
+    for seq, event in enumerate(events, end.next_seq):
         held.append(event)
-        size += len(event.data_json)
+        data.append(_line(event, seq))
+        size += len(data[-1])
         if size >= BATCH_BYTES:
-            batch = _batch(session, end, held)
+            batch = _batch(session, end, held, data)
             yield batch
-            end, held, size = End(batch.next_seq, batch.head), [], 0
+            end, held, data, size = End(batch.next_seq, batch.head), [], [], 0
     if held:
-        yield _batch(session, end, held)
+        yield _batch(session, end, held, data)
 
 
-def _batch(session: str, end: End, events: list[Event]) -> Batch:
-    data = [_line(event, seq) for seq, event in enumerate(events, end.next_seq)]
+def _batch(session: str, end: End, events: list[Event], data: list[bytes]) -> Batch:
     titles = [title for event in events if event.type == "session/title" and (title := title_of(event))]
     previews = (preview_of(event) for event in events if event.type == "user/message")
     preview = next((found for found in previews if found is not None), None)

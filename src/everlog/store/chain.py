@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from zlib import crc32
 
 CHAIN_BYTES = 20
@@ -31,6 +31,23 @@ class Record(NamedTuple):
     def chain(self) -> bytes:
         """Give the chain up to and with this event."""
         return self.seal[4:]
+
+
+class Unread(Record):
+    """A record that is there and cannot be had: it has no bytes and no seal, but tells why.
+
+    Attributes:
+        reason: why, for people.
+    """
+
+    reason: str
+
+    @classmethod
+    def because(cls, reason: str) -> Self:
+        """Say why a record cannot be had."""
+        record = cls(b"", b"")
+        record.reason = reason
+        return record
 
 
 class Batch(NamedTuple):

@@ -10,7 +10,7 @@ from everlog.session.errors import SessionCorrupt
 from everlog.session.event import Event, read_event
 from everlog.session.vocabulary import Vocabulary
 from everlog.store.backend import End, Reader
-from everlog.store.chain import Record, is_sound
+from everlog.store.chain import Record, Unread, is_sound
 
 _SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*\\u([dD][89a-fA-F][0-9a-fA-F]{2})")
 
@@ -103,6 +103,8 @@ def _escape(found: re.Match[bytes]) -> str:
 
 def damage_of(record: Record) -> str:
     """Say what is wrong with a record that is not sound."""
+    if isinstance(record, Unread):
+        return record.reason
     if not record.data and not record.seal:
         return "it is missing"
     return "its checksum does not match its bytes" if record.seal else "it carries no checksum"

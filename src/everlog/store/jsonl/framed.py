@@ -18,7 +18,8 @@ from zlib import crc32
 import zstandard
 
 from everlog.store.backend import End, Torn
-from everlog.store.chain import START, Batch, Record, is_sound
+from everlog.store.chain import START, Batch, Record, Unread, is_sound
+from everlog.store.errors import StoreError
 from everlog.store.jsonl.lines import event_lines, record_of
 from everlog.store.jsonl.logfile import MISSING, LogFile, Tail
 
@@ -26,16 +27,50 @@ _MAGIC = 0x184D2A5E
 _MARK = struct.Struct("<II4sQIII")
 _TAG = b"EVLG"
 _PAYLOAD = _MARK.size - 8
-_HELD = 8
+_BEGINNING = 18
+"""A Zstandard frame tells within so many bytes how much it unpacks to."""
+MOST_UNPACKED = 1 << 28
+"""The lines of a frame are at most so long, in bytes. A batch takes a few MiB, but one of its events may be longer.
+
+A few bytes can stand for gigabytes, so that no frame is unpacked, or written, that says more.
+"""
+_HELD, _HELD_BYTES = 8, 1 << 25
+"""So many frames are held unpacked, and of so many bytes together, but for the last one."""
 
 
 class Frame(NamedTuple):
-    """One frame: where its mark begins, where it ends, and which events are in it."""
+    """One frame.
+
+    Attributes:
+        offset: where its mark begins.
+        stop: where it ends.
+        first_seq: the seq of its first event.
+        events: how many events are in it; 0 for the header's.
+        unpacked: how many bytes it says that it unpacks to; -1 when it does not say.
+    """
 
     offset: int
     stop: int
     first_seq: int
     events: int
+    unpacked: int
+
+    @property
+    def damage(self) -> str | None:
+        """Say why it is not to be unpacked, or None."""
+        if self.unpacked <= MOST_UNPACKED:
+            return None
+        packed = self.stop - self.offset - _MARK.size
+        return (
+            f"a frame of {packed:,} bytes that unpack to {self.unpacked:,}, where no more than {MOST_UNPACKED:,} may be"
+        )
+
+
+class _Unpacked(NamedTuple):
+    """What came of unpacking a frame: its lines, or None when it is damaged, and how many bytes they are."""
+
+    lines: list[bytes] | None
+    size: int
 
 
 class FramedLog(LogFile):
@@ -50,20 +85,24 @@ class FramedLog(LogFile):
         self._strays: list[Frame] = []
         self._walked = 0
         self._damage: list[tuple[int, str]] = []
-        self._lines: OrderedDict[int, list[bytes] | None] = OrderedDict()
+        self._held: OrderedDict[int, _Unpacked] = OrderedDict()
+        self._held_bytes = 0
 
     def header_line(self) -> bytes:
         """Give the line of the first frame."""
         self._walk(self.size)
-        lines = self._lines_of(self._frames[0]) if self._frames and not self._frames[0].events else None
+        first = self._frames[0] if self._frames and not self._frames[0].events else None
+        if first is not None and first.damage is not None:
+            raise ValueError(f"the file begins with {first.damage}")
+        lines = self._lines_of(first) if first is not None else None
         if not lines:
             raise ValueError("the file does not begin with a whole frame")
         return lines[0]
 
     def _find_tail(self, size: int) -> Tail:
-        """Go from frame to frame; the last one must be whole."""
+        """Go from frame to frame; the last one must be whole. One that is not to be unpacked is no torn one."""
         self._walk(size)
-        while self._frames and self._lines_of(self._frames[-1]) is None:
+        while self._frames and not self._frames[-1].damage and self._lines_of(self._frames[-1]) is None:
             self._walked = self._frames.pop().offset
             self._firsts.pop()
         offset = self._frames[-1].stop if self._frames else 0
@@ -96,6 +135,8 @@ class FramedLog(LogFile):
 
     def _note(self, frame: Frame) -> None:
         expected = self._next_seq()
+        if frame.damage is not None:
+            self._damage.append((frame.first_seq, frame.damage))
         if frame.events and frame.first_seq < expected:
             self._damage.append((frame.first_seq, "a frame that should end before it"))
         if frame.events and self._firsts and frame.first_seq <= self._firsts[-1] and self._frames[-1].events:
@@ -112,13 +153,14 @@ class FramedLog(LogFile):
 
     def _frame_at(self, offset: int, size: int) -> Frame | None:
         """Give the frame whose mark is at an offset; None when there is no whole one."""
-        mark = self.bytes_at(offset, _MARK.size)
+        mark = self.bytes_at(offset, _MARK.size + _BEGINNING)
+        mark, beginning = mark[: _MARK.size], mark[_MARK.size :]
         if len(mark) < _MARK.size:
             return None
         magic, length, tag, first_seq, count, compressed, checksum = _MARK.unpack(mark)
         stop = offset + _MARK.size + compressed
         sound = (magic, length, tag, checksum) == (_MAGIC, _PAYLOAD, _TAG, crc32(mark[8:-4]))
-        return Frame(offset, stop, first_seq, count) if sound and stop <= size else None
+        return Frame(offset, stop, first_seq, count, _unpacked_size(beginning)) if sound and stop <= size else None
 
     def _next_mark(self, offset: int, size: int) -> int | None:
         """Look for the next whole frame behind damage."""
@@ -135,20 +177,26 @@ class FramedLog(LogFile):
 
     def _lines_of(self, frame: Frame) -> list[bytes] | None:
         """Give the lines of a frame, or None when it is damaged; those used last are held."""
-        if frame.offset in self._lines:
-            self._lines.move_to_end(frame.offset)
-            return self._lines[frame.offset]
+        held = self._held.get(frame.offset)
+        if held is not None:
+            self._held.move_to_end(frame.offset)
+            return held.lines
+        lines = self._unpack(frame)
+        held = self._held[frame.offset] = _Unpacked(lines, frame.unpacked if lines is not None else 0)
+        self._held_bytes += held.size
+        while len(self._held) > _HELD or (self._held_bytes > _HELD_BYTES and len(self._held) > 1):
+            self._held_bytes -= self._held.popitem(last=False)[1].size
+        return lines
+
+    def _unpack(self, frame: Frame) -> list[bytes] | None:
+        if frame.damage is not None:
+            return None
         packed = self.bytes_at(frame.offset + _MARK.size, frame.stop - frame.offset - _MARK.size)
         try:
             lines = zstandard.ZstdDecompressor().decompress(packed).split(b"\n")[:-1]
         except zstandard.ZstdError:
-            lines = None
-        if lines is not None and len(lines) != max(frame.events, 1):
-            lines = None
-        self._lines[frame.offset] = lines
-        if len(self._lines) > _HELD:
-            self._lines.popitem(last=False)
-        return lines
+            return None
+        return lines if len(lines) == max(frame.events, 1) else None
 
     def read(self, start: int, stop: int) -> Iterator[Record]:
         """Give the records in order."""
@@ -165,7 +213,9 @@ class FramedLog(LogFile):
         if frame is None or not frame.first_seq <= seq < frame.first_seq + frame.events:
             return MISSING
         lines = self._lines_of(frame)
-        return MISSING if lines is None else record_of(lines[seq - frame.first_seq])
+        if lines is None:
+            return MISSING if frame.damage is None else Unread.because(f"it is in {frame.damage}")
+        return record_of(lines[seq - frame.first_seq])
 
     def strays(self) -> Iterator[tuple[int, str]]:
         """Give what stands between frames, and frames of events that stand elsewhere too."""
@@ -200,7 +250,21 @@ class FramedLog(LogFile):
         return _frame(batch.first_seq, len(batch.data), event_lines(batch))
 
 
+def _unpacked_size(beginning: bytes) -> int:
+    """Give how many bytes a frame says that it unpacks to, or -1; no more than that is ever unpacked of it."""
+    try:
+        size: int = zstandard.frame_content_size(beginning)
+    except zstandard.ZstdError:
+        return -1
+    return size
+
+
 def _frame(first_seq: int, count: int, lines: bytes) -> bytes:
+    if len(lines) > MOST_UNPACKED:
+        raise StoreError(
+            f"event {first_seq} and those stored with it are lines of {len(lines):,} bytes, and a compressed log takes"
+            f" no more than {MOST_UNPACKED:,} at once; a store without compression does"
+        )
     packed = zstandard.ZstdCompressor(write_checksum=True).compress(lines)
     fields = struct.pack("<4sQII", _TAG, first_seq, count, len(packed))
     return struct.pack("<II", _MAGIC, _PAYLOAD) + fields + struct.pack("<I", crc32(fields)) + packed
