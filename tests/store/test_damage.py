@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.session.stories import Story, plain_turn
-from tests.store.tampering import Rows, tampering
+from tests.store.tampering import Rows, log_file, tampering
 
 from everlog import SessionCorrupt, open_store
 from everlog.session.messages import Text
@@ -184,6 +184,33 @@ def few_reads(monkeypatch: pytest.MonkeyPatch) -> None:
 def noting(url: str, count: object) -> None:
     with closing(sqlite3.connect(path_of(url))) as connection, connection:
         connection.execute("UPDATE session SET next_seq = ?", (count,))
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["listed-before", "list-made-anew"])
+@pytest.mark.parametrize("kind", ["", "?compression=zstd"], ids=["plain", "zstd"])
+async def test_a_session_whose_log_was_taken_away_shows_as_damaged_and_hides_no_other(
+    tmp_path: Path, kind: str, listed: bool
+) -> None:
+    url = f"jsonl://{tmp_path}/lines{kind}"
+    async with open_store(url) as store:
+        bad, _ = await told(store)
+    log_file(url).unlink()
+    async with open_store(url) as store:
+        good, _ = await told(store)
+    if not listed:
+        (tmp_path / "lines" / "index.db").unlink()
+    async with open_store(url) as store:
+        assert {summary.id for summary in await store.list()} == {bad, good}
+        assert {hit.session for hit in await store.search("question")} == {good}
+        missing = "the header: its log is missing from its folder"
+        assert (await store.check()).faults == (f"session {bad}: {missing}",)
+        assert [str(fault) for fault in (await store.verify(bad)).faults] == [missing]
+        for mode in ("read", "write"):
+            with pytest.raises(SessionCorrupt, match="its log is missing"):
+                await store.open(bad, mode)
+        await store.delete(bad)
+        await store.purge(bad)
+        assert [summary.id for summary in await store.list()] == [good]
 
 
 @pytest.mark.parametrize("count", [5_000, 999_999, 4_000_000_000])

@@ -18,10 +18,10 @@ from everlog.store.jsonl.plain import PlainLog
 
 
 def open_log(folder: Path, id: str) -> LogFile:
-    """Open the log in a session's folder.
+    """Open the log in a session's folder. One that was taken out of its folder is read as one with nothing in it.
 
     Raises:
-        SessionNotFound: there is none.
+        SessionNotFound: there is no such folder.
         StoreError: it is compressed, and the package for that is not installed.
     """
     for suffix in (".jsonl", ".jsonl.zst"):
@@ -30,7 +30,20 @@ def open_log(folder: Path, id: str) -> LogFile:
         except (FileNotFoundError, NotADirectoryError):
             continue
         return PlainLog(descriptor, lambda: kept_places(folder)) if suffix == ".jsonl" else framed()(descriptor)
+    if folder.is_dir():
+        return MissingLog()
     raise SessionNotFound(id)
+
+
+class MissingLog(PlainLog):
+    """What stands for a log that was lost, so that its session shows as damaged and hides no other."""
+
+    def __init__(self) -> None:
+        super().__init__(os.open(os.devnull, os.O_RDONLY))
+
+    def header_line(self) -> bytes:
+        """Raise ValueError: there is none."""
+        raise ValueError("its log is missing from its folder")
 
 
 def framed() -> type[LogFile]:
