@@ -16,6 +16,8 @@ from everlog.store import open_store
 from everlog.store.seam import Store
 
 _NEEDED = ("agents", "loop")
+_STORE = "store"
+"""The plugin that opens the store. Why it failed is said alone: all others merely wait for it."""
 
 
 class HarnessIncomplete(EverlogError):
@@ -88,6 +90,8 @@ class Harness:
 
     def _check(self, kernel: Kernel) -> None:
         for state in kernel.states():
+            if state.name == _STORE and state.status is Status.FAILED:
+                raise HarnessIncomplete(state.reason)
             if state.name in _NEEDED and state.status is not Status.ACTIVE:
                 raise HarnessIncomplete(f"plugin {state.name}: {state.reason}")
 
@@ -120,7 +124,7 @@ def _knowing(words: Vocabulary) -> Plugin:
 
 
 def _store_at(url: str | None) -> Plugin:
-    @plugin(name="store", requires=(Vocabulary,), provides=(Store,))
+    @plugin(name=_STORE, requires=(Vocabulary,), provides=(Store,))
     async def store(ctx: Context) -> AsyncIterator[None]:
         """Keeps sessions."""
         async with open_store(url, vocabulary=ctx[Vocabulary]) as opened:

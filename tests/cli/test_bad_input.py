@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -168,6 +169,54 @@ def test_a_wrong_kind_of_value_in_the_configuration(cli: Cli) -> None:
 def test_a_store_that_is_no_database(cli: Cli) -> None:
     cli.database.write_text("this is no database, and longer than a header of one would be" * 20)
     assert_one_helpful_line(cli("sessions"), 1, str(cli.database))
+
+
+@pytest.mark.parametrize("command", ["sessions", "run"])
+def test_a_store_that_cannot_be_opened_is_told_in_words_of_stores(cli: Cli, command: str) -> None:
+    words = ["hello", "--model", cli.script("- Hello.")] if command == "run" else []
+    (cli.work / "folder").mkdir()
+    (cli.work / "file").write_text("no store\n" * 99)
+    for url, said in (("sqlite:folder", "it is a folder"), ("sqlite:file", "not a database")):
+        done = cli(command, *words, "--store", url)
+        assert_one_helpful_line(done, done.code, "cannot be opened", said, "name another store")
+        assert done.code in (1, 2)
+        assert "plugin" not in done.err
+    (cli.work / "file").unlink()
+
+
+@contextmanager
+def only_to_be_read(cli: Cli, folder: Path) -> Iterator[None]:
+    """Take the right to write a folder and all in it from the commands, root's too."""
+    inside = [folder, *folder.rglob("*")]
+    cli.prefix = () if os.geteuid() else ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+    for path in inside:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    try:
+        yield
+    finally:
+        for path in inside:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def test_a_store_of_lines_that_may_only_be_read_is_looked_at(cli: Cli) -> None:
+    url = f"jsonl://{cli.work}/lines"
+    session = cli.ran("- Hello, zebra.", "go", "--store", url)["session"]
+    with only_to_be_read(cli, cli.work / "lines"):
+        assert [row["id"] for row in cli("sessions", "--json", "--store", url).json] == [session]
+        assert [hit["session"] for hit in cli("sessions", "--search", "zebra", "--json", "--store", url).json] == [
+            session
+        ]
+        assert "zebra" in cli("show", "--last", "--store", url).out
+        assert cli("store", "check", "--store", url).code == 0
+        assert "✓ store" in cli("doctor", "--store", url).out
+        assert_one_helpful_line(cli("repair", session, "--store", url), 1, "Permission denied")
+
+
+def test_a_database_that_may_only_be_read_says_what_to_do(cli: Cli) -> None:
+    url = f"sqlite://{cli.work}/base/sessions.db"
+    cli.ran("- Hello.", "go", "--store", url)
+    with only_to_be_read(cli, cli.work / "base"):
+        assert_one_helpful_line(cli("sessions", "--store", url), 1, "may not be written", "a copy")
 
 
 @pytest.mark.parametrize(("url", "word"), [("nonsense:///x", "nonsense:"), ("sqlite:", "sqlite:"), ("x", "'x'")])

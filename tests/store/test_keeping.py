@@ -71,6 +71,19 @@ async def test_a_list_reads_no_log(tmp_path: Path) -> None:
         assert (summary.title, summary.preview, summary.events) == ("A title", "the first words", 9)
 
 
+async def test_a_list_that_is_made_anew_has_what_was_used_last_first(tmp_path: Path) -> None:
+    url = URLS["jsonl"].format(tmp_path)
+    ids = [f"s{n}" for n in range(12)]
+    async with open_store(url) as store:
+        for at, id in enumerate(ids):
+            async with await store.create({"id": id, "createdAt": 1}):
+                pass
+            os.utime(path_of(url) / "sessions" / id / "events.jsonl", (1_000_000 + at, 1_000_000 + at))
+    path_of(url).joinpath("index.db").unlink()
+    async with open_store(url) as store:
+        assert [summary.id for summary in await store.list()] == ids[::-1]
+
+
 async def test_an_index_that_is_gone_or_damaged_is_made_anew(tmp_path: Path) -> None:
     url = URLS["jsonl"].format(tmp_path)
     async with open_store(url) as store:

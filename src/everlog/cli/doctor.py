@@ -90,6 +90,8 @@ async def _store_plugins_and_models(config: Config, given: str | None) -> list[F
 
 
 async def _store(config: Config, given: str | None, words: Vocabulary) -> Finding:
+    import sqlite3
+
     from everlog.store import open_store
 
     url = store_url(given, config)
@@ -98,7 +100,7 @@ async def _store(config: Config, given: str | None, words: Vocabulary) -> Findin
             return Finding("store", "ok", f"no store at {url} yet; the first run makes it")
         async with open_store(url, vocabulary=words) as store:
             some = await store.list(limit=1)
-    except (EverlogError, OSError) as error:
+    except (EverlogError, OSError, sqlite3.Error) as error:
         return Finding("store", "broken", f"{url}: {error}", "name another with --store URL, or mend this one")
     return Finding("store", "ok", f"{url}{'' if some else ' (no sessions yet)'}")
 

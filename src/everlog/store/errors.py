@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from everlog.errors import EverlogError
 from everlog.session.errors import FormatUnsupported
@@ -10,6 +11,21 @@ from everlog.session.errors import FormatUnsupported
 
 class StoreError(EverlogError):
     """The store itself cannot do what was asked: a bad URL, a missing folder, a missing package."""
+
+
+class StoreUnusable(StoreError):
+    """What stands where a store should be cannot be opened, or may not be.
+
+    Attributes:
+        path: the file or folder.
+        cause: the error underneath.
+    """
+
+    def __init__(self, path: Path, cause: Exception, what: str = "") -> None:
+        said = what or _said_of_system(cause)
+        super().__init__(f"the store {path} cannot be opened: {said}; name another store, or mend what stands there")
+        self.path = path
+        self.cause = cause
 
 
 class UrlInvalid(StoreError):
@@ -154,6 +170,13 @@ class BlobMissing(EverlogError, KeyError):
         self.hash = hash
 
     __str__ = Exception.__str__
+
+
+def _said_of_system(cause: Exception) -> str:
+    """Give what the system said of a file, without its number."""
+    if isinstance(cause, OSError) and cause.strerror:
+        return f"{cause.filename}: {cause.strerror}" if cause.filename else cause.strerror
+    return _said(cause)
 
 
 def _said(cause: BaseException) -> str:

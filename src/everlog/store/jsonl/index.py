@@ -7,6 +7,7 @@ list shows of it is looked up in its folder.
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -96,11 +97,19 @@ class Index:
         try:
             return self._ask_once(question)
         except sqlite3.OperationalError:
-            raise
+            if os.access(self._folders.root, os.W_OK) and os.access(self._path, os.W_OK):
+                raise
+            return self._ask_aside(question)  # of a store that may only be read
         except sqlite3.DatabaseError as error:
             _log.warning("the index %s is made anew: %s", self._path, error)
             self._discard()
             return self._ask_once(question)
+
+    def _ask_aside(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """Ask an index that is made in memory from the folders, for this question alone."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            connection.executescript(_TABLES)
+            return question(connection)
 
     def _ask_once(self, question: Callable[[sqlite3.Connection], T]) -> T:
         connection, file = self._borrow()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from everlog.session.errors import FormatUnsupported
-from everlog.store.errors import StoreError
+from everlog.store.errors import StoreError, StoreUnusable
 from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.folders import Folders
 from everlog.store.oslock import wait_for
@@ -30,7 +30,7 @@ def prepare(places: Folders, disk: Disk, steps: Sequence[Step] = MIGRATIONS) -> 
 
     Raises:
         FormatUnsupported: it is of a later version.
-        StoreError: it cannot be used.
+        StoreUnusable: the folder cannot be used.
     """
     current = len(steps) + 1
     try:
@@ -48,7 +48,7 @@ def prepare(places: Folders, disk: Disk, steps: Sequence[Step] = MIGRATIONS) -> 
             elif version == 0:
                 _describe(places, disk, current)
     except OSError as error:
-        raise StoreError(f"the store {places.root} cannot be opened: {error}") from error
+        raise StoreUnusable(places.root, error) from error
 
 
 def _version(places: Folders) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from everlog.session.errors import FormatUnsupported
 from everlog.store.catalog.tables import WORDS
-from everlog.store.errors import StoreError
+from everlog.store.errors import StoreError, StoreUnusable
 from everlog.store.oslock import wait_for
 
 VERSION = 1
@@ -90,7 +90,7 @@ def prepare(path: Path, steps: Sequence[Step] = MIGRATIONS) -> None:
 
     Raises:
         FormatUnsupported: it is of a later version.
-        StoreError: the file is no database of this program, or its folder cannot be used.
+        StoreUnusable: the file is no database of this program, or its folder cannot be used.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -99,7 +99,16 @@ def prepare(path: Path, steps: Sequence[Step] = MIGRATIONS) -> None:
         with wait_for(path.with_name(path.name + ".lock")):
             _prepare_alone(path, steps)
     except (OSError, sqlite3.Error) as error:
-        raise StoreError(f"the store {path} cannot be opened: {error}") from error
+        raise StoreUnusable(path, error, _why_not(path, error)) from error
+
+
+def _why_not(path: Path, error: Exception) -> str:
+    """Say what SQLite does not of why a database cannot be opened; empty when its own words do."""
+    if os.path.isdir(path):
+        return "it is a folder, and sqlite: opens a file (jsonl: opens a folder)"
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+        return "it may not be written here, which SQLite has to do to read it, too; look at a copy of it"
+    return ""
 
 
 def _version(path: Path) -> int:
