@@ -57,6 +57,13 @@ def test_a_deleted_session_lies_in_the_trash_and_comes_back(two: Cli) -> None:
     assert set(ids(two)) == {"alpha", "beta"}
 
 
+def test_what_is_not_in_the_trash_is_not_brought_back_and_that_is_said(two: Cli) -> None:
+    done = two("delete", "--undo", "al")
+    assert done.code == 1
+    assert "alpha is not in the trash" in done.err
+    assert set(ids(two)) == {"alpha", "beta"}
+
+
 def test_the_beginning_of_an_id_leads_into_the_trash_when_no_other_session_has_it(two: Cli) -> None:
     two("delete", "alpha")
     refused = two("show", "al")
@@ -144,6 +151,19 @@ def test_verify_says_that_all_is_sound_and_gives_the_heads(two: Cli) -> None:
     assert two("verify", "alpha", "--head", "rubbish").code == 2
 
 
+def test_a_log_that_is_another_than_the_head_that_was_kept_is_not_said_to_be_mended_by_a_salvage(two: Cli) -> None:
+    head = two("verify", "alpha", "--json").json[0]["head"]
+    other = f"{head.partition(':')[0]}:{'0' * 40}"
+    for kept in (other, f"999:{'0' * 40}"):
+        done = two("verify", "alpha", "--head", kept)
+        assert done.code == 1
+        assert "NOT SOUND" in done.out
+        assert "--salvage" not in done.out
+        assert "sound in itself" in done.out
+    damage(two, 4)
+    assert "--salvage" in two("verify", "alpha", "--head", head).out
+
+
 def test_verify_names_what_was_changed_and_repair_salvages_the_rest(two: Cli) -> None:
     damage(two, 4)
     done = two("verify")
@@ -218,6 +238,21 @@ def rows(cli: Cli, url: str, *more: str) -> list[tuple[object, ...]]:
     keys = ("id", "updatedAt", "events", "title", "preview")
     found = cli("sessions", "--json", "--store", url, *more).json
     return [tuple(row[key] for key in keys) for row in found]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_a_store_is_not_copied_onto_itself(two: Cli, kind: str) -> None:
+    url = f"sqlite:///{two.database}"
+    other = f"sqlite:{two.work}/../sessions.db"
+    if kind == "jsonl":
+        url, other = f"jsonl://{two.work}/lines", f"jsonl:{two.work}/lines?compression=zstd"
+        two("store", "copy", f"sqlite:///{two.database}", url)
+    before = two("sessions", "--json", "--store", url).json
+    for target in (url, other):
+        done = two("store", "copy", url, target)
+        assert done.code == 2
+        assert "copied from" in done.err
+    assert two("sessions", "--json", "--store", url).json == before
 
 
 def test_a_damaged_session_holds_up_no_other_copy(two: Cli) -> None:

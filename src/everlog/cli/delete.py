@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 import click
 
-from everlog.cli.faults import UsageFault
-from everlog.cli.opened import AmbiguousSession, SessionNotFound, every, find_id, stored
+from everlog.cli.faults import NothingThere, UsageFault
+from everlog.cli.opened import AmbiguousSession, SessionNotFound, every, find_id, is_there, stored
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
 from everlog.cli.plain import one_line
@@ -102,6 +102,8 @@ async def _one(store: Store, given: str, trashed: bool) -> str:
     found = [summary.id async for summary in every(store, True) if summary.id.startswith(given)]
     if given not in found and len(found) > 1:
         raise AmbiguousSession(given, found, trashed=True)
+    if not found and await is_there(store, id := await find_id(store, given, False)):
+        raise NothingThere(f"session {id} is not in the trash, so there is nothing to undo")
     return found[0] if found and given not in found else given
 
 

@@ -112,10 +112,10 @@ async def find_id(store: Store, given: str | None, last: bool) -> str:
         raise UsageFault("name a session (`everlog sessions` lists them), or take the last one with --last")
     if scrub(given) != given:  # bytes that are no text, which no id holds
         raise SessionNotFound(given)
-    return given if await _is_there(store, given) else await _by_beginning(store, given)
+    return given if await is_there(store, given) else await _by_beginning(store, given)
 
 
-async def _is_there(store: Store, id: str) -> bool:
+async def is_there(store: Store, id: str) -> bool:
     """Tell whether a session has this whole id: most commands are given one, and need not list the others."""
     try:
         await asyncio.to_thread(store.backend.demand, id)
@@ -148,4 +148,15 @@ async def every(store: Store, trashed: bool = False) -> AsyncIterator[Summary]:
         after = page[-1].cursor
 
 
-__all__ = ["AmbiguousSession", "SessionNotFound", "Standing", "begun", "every", "find_id", "look", "reading", "stored"]
+__all__ = [
+    "AmbiguousSession",
+    "SessionNotFound",
+    "Standing",
+    "begun",
+    "every",
+    "find_id",
+    "is_there",
+    "look",
+    "reading",
+    "stored",
+]

@@ -8,6 +8,7 @@ from functools import partial
 import click
 
 from everlog.cli.exits import FAILED, OK
+from everlog.cli.faults import UsageFault
 from everlog.cli.logs import set_up_logs
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import Command, json_option, store_option
@@ -17,6 +18,7 @@ from everlog.cli.progress import ProgressLine
 from everlog.errors import EverlogError
 from everlog.store.copying import Copied
 from everlog.store.store import Store, open_store
+from everlog.store.urls import path_of
 
 
 @click.group("store", no_args_is_help=False)
@@ -40,6 +42,8 @@ def copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> 
 
 async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> int:
     set_up_logs()
+    if _same_place(source, target):
+        raise UsageFault(f"{target} is the store that is copied from; name another one to copy to")
     copied: dict[str, Copied] = {}
     failed: dict[str, str] = {}
     async with stored(source) as origin, open_store(target) as other:
@@ -62,6 +66,16 @@ async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bo
         for id, why in failed.items():
             click.echo(f"not copied: {one_line(id)}: {error_line(why)}", err=True)
     return FAILED if failed else OK
+
+
+def _same_place(source: str, target: str) -> bool:
+    """Tell whether two URLs name one store: copying it onto itself would only count as use of its sessions."""
+    if source == target:
+        return True
+    kind = source.partition(":")[0]
+    if kind not in ("sqlite", "jsonl") or target.partition(":")[0] != kind:
+        return False
+    return path_of(source).resolve() == path_of(target).resolve()
 
 
 async def _in_order(store: Store) -> list[str]:

@@ -136,5 +136,9 @@ def _tell(proof: Proof) -> None:
         click.echo(f"  {counted(len(proof.unproven), 'request')} not proven: {one_line(some)}")
     if found.torn is not None:
         click.echo(f"  {one_line(str(found.torn))}; the next opening for writing sets it aside")
-    if found.faults:
+    if found.faults and all(fault.against_head for fault in found.faults):
+        click.echo(
+            "  what is stored is sound in itself, so that no repair brings that back; a copy from before may have it"
+        )
+    elif found.faults:
         click.echo(f"  `everlog repair {one_line(found.session)} --salvage` makes a new session of what is sound")

@@ -32,10 +32,17 @@ _MISSING = Record(b"", b"")
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is not as it was stored; `seq` is None for the header."""
+    """Something that is not as it was stored.
+
+    Attributes:
+        seq: of the event, or None for the header.
+        what: what is wrong.
+        against_head: whether the stored log is sound in itself there, and not the one of the head that was kept.
+    """
 
     seq: int | None
     what: str
+    against_head: bool = False
 
     def __str__(self) -> str:
         return f"{'the header' if self.seq is None else f'event {self.seq}'}: {self.what}"
@@ -128,13 +135,14 @@ def _follow(reader: Reader, stop: End, head: End | None, progress: Progress) -> 
             faults.append(Fault(seq, what))
         before = record.chain if record.seal else None
         if head is not None and seq < head.next_seq <= upto and before != head.head:
-            faults.append(Fault(seq, "the chain up to here is not the one of the head that was kept"))
+            faults.append(Fault(seq, "the chain up to here is not the one of the head that was kept", True))
         if seq % _PROGRESS_EVERY == 0:
             progress(seq, stop.next_seq)
     if before is not None and before != stop.head:
         faults.append(Fault(stop.next_seq - 1, "the chain after it is not the one noted as the end of the log"))
     if head is not None and head.next_seq > stop.next_seq:
-        faults.append(Fault(stop.next_seq, f"it is missing: the head that was kept counts {head.next_seq} events"))
+        what = f"it is missing: the head that was kept counts {head.next_seq} events"
+        faults.append(Fault(stop.next_seq, what, True))
     progress(stop.next_seq, stop.next_seq)
     return faults, stop if not faults else None
 
