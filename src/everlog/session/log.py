@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from msgspec.structs import force_setattr
 
+from everlog.session.behind import Behind
 from everlog.session.event import Event
 from everlog.session.eventlist import EventList
 from everlog.session.header import Header
@@ -18,23 +19,6 @@ from everlog.session.rules.ledger import Ledger
 from everlog.session.rules.ruled import new_ledger, read_ledger
 from everlog.session.surface import Surface
 from everlog.session.vocabulary import CORE, Vocabulary
-
-
-class Behind(Protocol):
-    """What stores the events of a log behind it.
-
-    Attributes:
-        added: the events that it has not looked at yet; the log adds to it.
-        stir_at: the log calls `stir` with the first event that has this seq or a later one.
-    """
-
-    added: list[Event]
-    stir_at: int
-
-    def stir(self, seq: int) -> None:
-        """Look at what was added."""
-        ...
-
 
 _SNAPSHOT_EVERY = 256
 """A snapshot of the ledger is kept about every so many events."""

@@ -8,11 +8,11 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self, TypeAlias
 
+from everlog.session.behind import Behind
 from everlog.session.event import Event
 from everlog.session.fork import fork
 from everlog.session.header import Header
 from everlog.session.live import Clock, Session
-from everlog.session.log import Behind
 from everlog.session.restoring import save
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import Torn
