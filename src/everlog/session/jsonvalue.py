@@ -124,7 +124,7 @@ def _is_plain(value: Any, depth: int, str: type = str, int: type = int, list: ty
                 return False
         return True
     if kind is list:
-        return _is_plain({"": value}, depth + 1)
+        return _is_plain({"": value}, depth + 1)  # as one in an object is, so that its parts are looked at in one place
     if kind is float:
         return math.isfinite(value)
     return value is None or kind is bool or kind is str or kind is int

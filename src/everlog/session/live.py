@@ -114,7 +114,7 @@ class Session(Log):
             raise AppendRefused(str(type), _UNKNOWN) from None
         type = _plain_name(type) if kind is None else kind.name
         try:
-            judged = None if kind is None else kind.check(data, value)
+            judged: Any = None if kind is None else kind.check(data, value)
         except ValueError as error:
             raise AppendRefused(type, str(error)) from None
         on_surface = kind is not None and kind.surface

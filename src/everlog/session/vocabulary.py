@@ -29,7 +29,7 @@ Shape = Callable[[Any], None]
 class Check(Protocol):
     """Judges the data of an event by its bytes, and by its value where that is at hand."""
 
-    def __call__(self, data: bytes, value: object = None) -> Any:
+    def __call__(self, data: bytes, value: object = None) -> View | Part | None:
         """Give what the rules look at: the view, or the part of a type that has one, or None when there is neither.
 
         Raises ValueError when the shape is wrong.
@@ -48,6 +48,7 @@ class EventType:
         shapes: further demands on the view; each raises ValueError.
         open: whether data that does not fit the view is accepted, and shown as plain JSON.
         part: what the rules look at where the value of the data is at hand; the view is then made when it is asked for.
+            It has to fit what the view and the shapes fit, and nothing else.
     """
 
     name: str
@@ -85,7 +86,7 @@ def _checked(payload: type[View] | None, shapes: tuple[Shape, ...], open: bool, 
     if not shapes and not open:
         return take
 
-    def whole(data: bytes, value: object = None) -> Any:
+    def whole(data: bytes, value: object = None) -> View | None:
         try:
             view = take(data, value)
         except ValueError:
@@ -102,7 +103,7 @@ def _checked(payload: type[View] | None, shapes: tuple[Shape, ...], open: bool, 
 def _parted(part: type[Part], whole: Check) -> Check:
     """Give a check that looks at a part of the value; at the whole, when there is no value or something is wrong."""
 
-    def check(data: bytes, value: object = None) -> Any:
+    def check(data: bytes, value: object = None) -> View | Part | None:
         if value is not None:
             try:
                 return convert(value, part)
