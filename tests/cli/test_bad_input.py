@@ -277,7 +277,10 @@ def test_a_step_that_the_session_does_not_have(cli: Cli, step: str, code: int) -
 
 def test_a_fork_inside_a_turn_names_the_nearest_legal_points(cli: Cli) -> None:
     cli.ran("- Hello.")
-    assert_one_helpful_line(cli("fork", "--last", "--at", "2"), 1, "nearest")
+    assert_one_helpful_line(cli("fork", "--last", "--at", "2"), 1, "nearest", "--close-open-turn")
+    beyond = cli("fork", "--last", "--at", "999")
+    assert_one_helpful_line(beyond, 1, "nearest")
+    assert "close" not in beyond.err
 
 
 def test_debug_shows_where(cli: Cli) -> None:

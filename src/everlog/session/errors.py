@@ -74,7 +74,9 @@ class ForkRefused(EverlogError):
 
     def __init__(self, at: int, reason: str, before: int | None, after: int | None, code: str = "OPEN_TURN") -> None:
         near = " and ".join(str(seq) for seq in (before, after) if seq is not None) or "none"
-        super().__init__(f"cannot fork at {at}: {reason}; nearest legal boundaries: {near} (or close the open turn)")
+        close = ' (or close the open turn: --close-open-turn, in a program open_turn="close")'
+        hint = close if code == "OPEN_TURN" else ""
+        super().__init__(f"cannot fork at {at}: {reason}; nearest legal boundaries: {near}{hint}")
         self.at = at
         self.code = code
         self.before = before
