@@ -8,6 +8,7 @@ import click
 import pytest
 
 from everlog.cli.exits import EXIT_CODES
+from everlog.cli.settings import TABLES
 from everlog.cli.table import COMMANDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -49,3 +50,8 @@ def test_the_section_of_a_group_names_the_commands_below_it(name: str) -> None:
 def test_every_exit_code_is_told_as_it_is_in_help() -> None:
     told = dict(re.findall(r"^\| (\d+) \| (.*?) \|$", PAGE, re.MULTILINE))
     assert {int(code): meaning.replace("`", "") for code, meaning in told.items()} == dict(EXIT_CODES)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_of_the_configuration_is_told(table: str) -> None:
+    assert f"[{table}" in PAGE
