@@ -13,9 +13,11 @@ from everlog.session.log import Log
 from everlog.session.payloads import ToolCallEvent
 from everlog.session.repair import Verdict, is_started
 from everlog.session.restoring import restore, take_in_stored
+from everlog.session.rules.checking import binding
 from everlog.store import checkpoints
 from everlog.store.backend import Reader
 from everlog.store.chain import is_sound
+from everlog.store.errors import UnknownEvents
 from everlog.store.events import StoredEvents
 
 Effects: TypeAlias = "Literal['read-only', 'idempotent', 'mutating'] | None"
@@ -54,6 +56,15 @@ def stored_header(id: str, reader: Reader) -> Header:
     if header.format > FORMAT:
         raise FormatUnsupported(f"session {id}", str(header.format), f"formats up to {FORMAT}")
     return header
+
+
+def demand_sound(id: str, loaded: Loaded) -> None:
+    """Refuse what must not be appended to. Raises UnknownEvents, SessionCorrupt."""
+    if loaded.unknown:
+        raise UnknownEvents(id, loaded.unknown)
+    if bound := binding(loaded.violations):
+        first = bound[0]
+        raise SessionCorrupt(id, first.seq, str(first))
 
 
 def load(log: Log, events: StoredEvents, stop: int | None = None) -> Loaded:

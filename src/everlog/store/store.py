@@ -10,26 +10,22 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from everlog.session.errors import SessionCorrupt
 from everlog.session.event import Event
 from everlog.session.eventlist import EventList
-from everlog.session.fork import child_header, end_inherited, fork_point, inherit
 from everlog.session.header import Header
 from everlog.session.live import Clock, OpenTurn, Session
-from everlog.session.log import Log, typed
+from everlog.session.log import typed
 from everlog.session.repair import closers
-from everlog.session.restoring import hand_over
-from everlog.session.rules.checking import binding
 from everlog.session.salvage import Salvaged
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.adding import add
 from everlog.store.backend import Backend, End, Hit, Lease, StoredBlob, Summary
-from everlog.store.chain import START
 from everlog.store.copying import Copied, copy_session
 from everlog.store.durable import Blobs, DurableSession, tell
-from everlog.store.errors import RecordingOnly, UnknownEvents, WriteFailed
+from everlog.store.errors import RecordingOnly, WriteFailed
 from everlog.store.events import StoredEvents
-from everlog.store.opening import Loaded, Probe, load, stored_header, verdicts
+from everlog.store.forking import Forked, begin_fork, fork_live, fork_stored
+from everlog.store.opening import Loaded, Probe, demand_sound, load, stored_header, verdicts
 from everlog.store.pen import Pen
 from everlog.store.recorded import StoredRecording
 from everlog.store.salvaging import Salvage, salvaged
@@ -169,7 +165,7 @@ class Store:
             raise RecordingOnly(id)
         session = DurableSession(header, vocabulary, clock)
         loaded = load(session, events)
-        _demand_sound(id, loaded)
+        demand_sound(id, loaded)
         return session, loaded
 
     def _recording(self, id: str, vocabulary: Vocabulary) -> StoredRecording:
@@ -218,42 +214,20 @@ class Store:
         if live is not None:
             await live.flush()
         if live is not None and at in (None, live.next_seq - 1):
-            child, types, covered = self._forked_live(live, open_turn), set(live._writing.types), live._covered
+            child, types, covered = fork_live(live, open_turn)
         else:
             child, types, covered = await asyncio.to_thread(self._forked_stored, id, at, open_turn)
         own = list(child.events[child.header.inherited_events :])
-        lease = await self._job(lambda: self._backend.fork(id, self._end_of(id, child.header), child.header))
+        lease = await self._job(lambda: begin_fork(self._backend, id, child.header))
         child._events = EventList(own, self._events(child.id, child.vocabulary), child.next_seq - len(own))
         await self._attach(child, lease, types, covered)
         child._write(own)
         return child
 
-    def _forked_live(self, parent: DurableSession, open_turn: OpenTurn) -> DurableSession:
-        seq = parent.next_seq - 1
-        child = DurableSession(child_header(parent, seq), parent.vocabulary, parent._clock)
-        inherit(child, parent, seq, open_turn)
-        hand_over(parent, child)
-        return child
-
-    def _forked_stored(self, id: str, at: int | None, open_turn: OpenTurn) -> tuple[DurableSession, set[str], int]:
-        events = self._events(id, self._vocabulary)
-        parent = Log(stored_header(id, events.reader), self._vocabulary)
-        parent._events = EventList([], events, events.reader.end().next_seq)
-        seq = fork_point(parent, at)
-        child = DurableSession(child_header(parent, seq), self._vocabulary)
-        loaded = load(child, events, seq + 1)
-        if binding(loaded.violations) and parent.header.recording:
-            raise RecordingOnly(id)
-        _demand_sound(id, loaded)
-        child.parent_running = id not in self._live and self._backend.holder(id) is not None
-        end_inherited(child, parent, seq, open_turn)
-        return child, loaded.types, loaded.covered
-
-    def _end_of(self, parent: str, header: Header) -> End:
-        """Give where a fork leaves its parent."""
-        count = header.inherited_events or 0
-        record = next(iter(self._backend.reader(parent).pick([count - 1]))) if count else None
-        return End(count, record.chain if record else START)
+    def _forked_stored(self, id: str, at: int | None, open_turn: OpenTurn) -> Forked:
+        forked = fork_stored(self._events(id, self._vocabulary), id, self._vocabulary, at, open_turn)
+        forked.child.parent_running = id not in self._live and self._backend.holder(id) is not None
+        return forked
 
     def _events(self, id: str, vocabulary: Vocabulary) -> StoredEvents:
         return StoredEvents(id, self._backend.reader(id), vocabulary)
@@ -401,15 +375,6 @@ class Store:
         finally:
             if not self._closed:
                 await self._end()
-
-
-def _demand_sound(id: str, loaded: Loaded) -> None:
-    """Refuse what must not be appended to."""
-    if loaded.unknown:
-        raise UnknownEvents(id, loaded.unknown)
-    if bound := binding(loaded.violations):
-        first = bound[0]
-        raise SessionCorrupt(id, first.seq, str(first))
 
 
 @asynccontextmanager
