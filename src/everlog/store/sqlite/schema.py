@@ -67,7 +67,8 @@ INSERT INTO flush VALUES (0);
 """
 """An event's key is its session's key, shifted by `SEQ_BITS`, plus its seq: one B-tree holds each log in order.
 `session.base` is the session whose events before `inherited` this one shares; a purged one that others share
-has no `id` and stays until they are gone. `used` counts up and orders the list."""
+has no `id` and stays until they are gone. `used` counts up and orders the list; a copy takes its place
+by when its original was used."""
 
 Step = Callable[[sqlite3.Connection], None]
 MIGRATIONS: Sequence[Step] = ()
