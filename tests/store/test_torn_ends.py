@@ -13,7 +13,7 @@ from tests.session.stories import Story, plain_turn
 from tests.store.conftest import URLS
 from tests.store.tampering import log_file, tampering
 
-from everlog import SessionCorrupt, SessionNotFound, open_store
+from everlog import SessionCorrupt, open_store
 from everlog.store.jsonl.backend import JsonlBackend
 from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.framed import FramedLog
@@ -281,9 +281,10 @@ async def test_a_header_that_was_changed_is_told_by_its_checksum(disk_url: str) 
         assert (await store.list())[0].id == id
 
 
-async def test_a_folder_that_is_no_session_is_not_found(lines_url: str) -> None:
+async def test_a_folder_that_holds_no_log_is_shown_as_damaged(lines_url: str) -> None:
     async with open_store(lines_url) as store:
         path_of(lines_url).joinpath("sessions", "empty").mkdir()
-        assert await store.list() == []
-        with pytest.raises(SessionNotFound):
+        (shown,) = await store.list()
+        assert (shown.id, shown.damage) == ("empty", "its header is damaged: its log is missing from its folder")
+        with pytest.raises(SessionCorrupt, match="its log is missing"):
             await store.open("empty")
