@@ -13,7 +13,7 @@ from tests.store.lab.bench import Bench, Outcome, check_session
 
 from everlog import open_store
 
-KILLS = {"live": 100, "checkpoint": 20}
+KILLS = {"live": 240, "checkpoint": 30}
 """So many for each kind of store, in one store that they all share."""
 OTHER_KILLS = 8
 """So many in each other work."""

@@ -24,6 +24,7 @@ from everlog.store.copying import Copied, copy_session
 from everlog.store.durable import Blobs, DurableSession, tell
 from everlog.store.errors import RecordingOnly, WriteFailed
 from everlog.store.events import StoredEvents
+from everlog.store.following import follow_session
 from everlog.store.forking import Forked, begin_fork, fork_live, fork_stored
 from everlog.store.opening import Loaded, Probe, demand_sound, load, stored_header, verdicts
 from everlog.store.pen import Pen
@@ -39,10 +40,6 @@ T = TypeVar("T")
 
 def _no_progress(done: int, of: int) -> None:
     """Tell nobody."""
-
-
-_FOLLOW_EVERY = 0.05
-"""How often a follower looks for events of other processes, in seconds."""
 
 
 class Store:
@@ -243,22 +240,12 @@ class Store:
         """Give where all words of a text stand in titles and messages."""
         return await asyncio.to_thread(self._backend.search, text, limit)
 
-    async def follow(self, id: str, from_seq: int = 0) -> AsyncIterator[Event]:
+    def follow(self, id: str, from_seq: int = 0) -> AsyncIterator[Event]:
         """Give the stored events from a seq on, and then each new one as it is stored, also by other processes.
 
         It has no end of its own, and never gives computed events. Raises as `open` for reading.
         """
-        self._backend.demand(id)
-        events = await asyncio.to_thread(self._events, id, self._vocabulary)
-        seq = from_seq
-        while True:
-            stop = events.reader.end().next_seq
-            if seq < stop:
-                for event in events.read(seq, stop):
-                    yield event
-                seq = stop
-            else:
-                await asyncio.sleep(_FOLLOW_EVERY)
+        return follow_session(self._backend, id, self._vocabulary, from_seq)
 
     async def delete(self, id: str) -> None:
         """Put a session into the trash; `restore` brings it back. Raises SessionNotFound, SessionBusy."""
