@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -48,7 +49,8 @@ class FileLock:
                 os.close(descriptor)  # the one who held it has removed the file; the next try makes a new one
                 continue
             else:
-                _sign(descriptor)
+                with suppress(OSError):  # a full disk, maybe; the lock holds without a name too
+                    _sign(descriptor)
                 return cls(path, descriptor)
             time.sleep(_PAUSE)
         raise Held(_signature(path))
@@ -103,6 +105,7 @@ def holder_of(path: Path) -> str | None:
 
 
 def _sign(descriptor: int) -> None:
+    """Say in the file who holds it, for those who are refused."""
     import socket  # for the name alone, which only a writer tells
 
     who = {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time())}
