@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 
+from everlog.errors import EverlogError
 from everlog.session.header import now_ms
 from everlog.session.rules.checking import binding
 from everlog.session.vocabulary import Vocabulary
@@ -77,7 +78,10 @@ def check_store(backend: Backend, vocabulary: Vocabulary, progress: Progress) ->
     events = 0
     for at, summary in enumerate(summaries):
         progress(at, len(summaries))
-        found, more = _checked_session(backend, summary, vocabulary)
+        try:
+            found, more = _checked_session(backend, summary, vocabulary)
+        except (EverlogError, OSError) as error:  # it hides no other
+            found, more = 0, [f"session {summary.id}: {error}"]
         events += found
         faults += more
     faults += [f"blob {hash}: its bytes are not those that its name is of" for hash in broken_blobs(backend)]

@@ -11,8 +11,10 @@ from everlog.session.header import read_header
 from everlog.store.backend import Summary
 from everlog.store.errors import CursorInvalid
 
+# A bad disk or a hand may have left other types, and texts that are none: one such row hides no other session.
 _ROWS = """
-SELECT id, CAST(header AS BLOB), header_sum, next_seq, used, used_at, title, preview, trashed_at FROM session
+SELECT id, CAST(header AS BLOB), header_sum, next_seq, used, CAST(used_at AS INTEGER),
+    CAST(title AS BLOB), CAST(preview AS BLOB), CAST(trashed_at AS INTEGER) FROM session
 """
 _PAGE = f"{_ROWS} WHERE id IS NOT NULL AND (trashed_at IS NOT NULL) = ? AND used < ? ORDER BY used DESC LIMIT ?"
 _NO_END = (1 << 63) - 1
@@ -44,8 +46,9 @@ def before(cursor: str | None) -> int:
 
 
 def _summary(row: sqlite3.Row, holder: str | None) -> Summary:
-    id, own, checksum, events, used, used_at, title, preview, trashed_at = row
-    events = events if isinstance(events, int) else 0  # a hand may have written what is no number
+    id, own, checksum, events, used, used_at, *texts, trashed_at = row
+    title, preview = (None if text is None else text.decode("utf-8", "replace") for text in texts)
+    events = events if isinstance(events, int) else 0
     try:
         if crc32(own) != checksum:
             raise ValueError("its checksum does not match its bytes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,9 +17,12 @@ from everlog.store.jsonl.logfile import LogFile
 from everlog.store.jsonl.places import kept_places
 from everlog.store.jsonl.plain import PlainLog
 
+_READING = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Without waiting for who might write into a pipe that stands in the place of a log."""
+
 
 def open_log(folder: Path, id: str) -> LogFile:
-    """Open the log in a session's folder. One that was taken out of its folder is read as one with nothing in it.
+    """Open the log in a session's folder. One that was taken out of it, or is no file, is read as one with nothing.
 
     Raises:
         SessionNotFound: there is no such folder.
@@ -26,24 +30,28 @@ def open_log(folder: Path, id: str) -> LogFile:
     """
     for suffix in (".jsonl", ".jsonl.zst"):
         try:
-            descriptor = os.open(folder / f"{folders.LOG}{suffix}", os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            descriptor = os.open(folder / f"{folders.LOG}{suffix}", _READING)
         except (FileNotFoundError, NotADirectoryError):
             continue
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            return MissingLog(f"what stands in the place of its log, {folders.LOG}{suffix}, is no file")
         return PlainLog(descriptor, lambda: kept_places(folder)) if suffix == ".jsonl" else framed()(descriptor)
     if folder.is_dir():
-        return MissingLog()
+        return MissingLog("its log is missing from its folder")
     raise SessionNotFound(id)
 
 
 class MissingLog(PlainLog):
     """What stands for a log that was lost, so that its session shows as damaged and hides no other."""
 
-    def __init__(self) -> None:
+    def __init__(self, why: str) -> None:
         super().__init__(os.open(os.devnull, os.O_RDONLY))
+        self._why = why
 
     def header_line(self) -> bytes:
         """Raise ValueError: there is none."""
-        raise ValueError("its log is missing from its folder")
+        raise ValueError(self._why)
 
 
 def framed() -> type[LogFile]:

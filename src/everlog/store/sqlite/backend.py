@@ -40,7 +40,8 @@ class SqliteBackend:
         """Open the database at `path`, and make it when there is none."""
         self._path = path
         prepare(path)
-        self._locks = path.with_name(path.name + "-locks")
+        real = path.resolve()  # one database has one folder of locks, by whatever links it is reached
+        self._locks = real.with_name(real.name + "-locks")
         self._locks.mkdir(mode=0o700, exist_ok=True)
         self._database = Database(path)
         self._connections = Connections(path)

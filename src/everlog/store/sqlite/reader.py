@@ -67,6 +67,8 @@ def parts_of(connection: sqlite3.Connection, id: str) -> list[Part]:
     stop: int | None = None
     while row is not None:
         key, base, start = row
+        if base is None or base >= key:  # a parent was there before its fork; what says otherwise is damaged
+            base, start = None, 0
         if stop is None or start < stop:
             parts.append(Part(key, start, stop))
             stop = start
