@@ -97,3 +97,14 @@ async def test_what_stands_in_the_place_of_a_log_and_is_no_file_is_told_at_once(
         assert "bad" in fault
         assert "no file" in fault
     shutil.rmtree(log.parent)
+
+
+async def test_a_folder_whose_name_is_no_text_hides_no_session(tmp_path: Path) -> None:
+    await two_sessions(f"jsonl://{tmp_path}")
+    try:
+        os.mkdir(os.fsencode(tmp_path / "sessions") + b"/\xff")
+    except OSError:
+        pytest.skip("every name is a text here")
+    async with open_store(f"jsonl://{tmp_path}") as store:
+        assert {summary.id for summary in await store.list()} == {"bad", "good"}
+        assert (await store.check()).faults == ()

@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from everlog.session.jsonvalue import scrub
 from everlog.store.errors import SessionNotFound
 from everlog.store.names import path_name
 
@@ -70,8 +71,8 @@ class Folders:
         return folder
 
     def names(self, folder: Path) -> set[str]:
-        """Give the names of the sessions in a folder."""
-        return {name for name in os.listdir(folder) if name[0] != "."}
+        """Give the names of the sessions in a folder; one that is no text is no session's."""
+        return {name for name in os.listdir(folder) if name[0] != "." and (name.isascii() or scrub(name) == name)}
 
     def left_over(self) -> Iterator[Path]:
         """Give what a process that ended in the middle of something left; nothing needs it."""
