@@ -162,3 +162,53 @@ async def test_what_could_be_copied_of_a_damaged_session_keeps_its_time(tmp_path
         assert [summary.id for summary in listed] == ["there", "a"]
         assert listed[1].updated_at == (await store.list())[0].updated_at
         assert listed[1].events == refused.value.seq
+
+
+async def make_long(store: Store, id: str) -> None:
+    """Store a session that is copied in many steps."""
+    async with await store.create({"id": id}) as session:
+        for _ in range(12):
+            session.append_json("vendor/x", "x" * 1_100_000, ignorable=True)
+
+
+@pytest.mark.parametrize("name", URLS)
+async def test_a_flush_waits_for_a_step_of_a_copy_and_not_for_its_end(name: str, tmp_path: Path) -> None:
+    async with open_store("memory:") as store, open_store(URLS[name].format(tmp_path)) as other:
+        await make_long(store, "long")
+        async with await other.create({"id": "other"}) as session:
+            steps: list[int] = []
+            flushed: list[int] = []
+
+            def progress(done: int, of: int) -> None:
+                steps.append(done)
+                if len(steps) == 2:
+                    plain_turn(Story(session), "in between")
+                    waiting.append(asyncio.create_task(flush()))
+
+            async def flush() -> None:
+                await session.flush()
+                flushed.append(len(steps))
+
+            waiting: list[asyncio.Task[None]] = []
+            assert (await store.copy("long", other, progress)).events == 12
+            await asyncio.gather(*waiting)
+        assert len(steps) > 8
+        assert flushed[0] < 6
+
+
+@pytest.mark.parametrize("name", URLS)
+async def test_a_copy_that_is_cancelled_gives_the_session_back_and_is_gone_on_with(name: str, tmp_path: Path) -> None:
+    async with open_store("memory:") as store, open_store(URLS[name].format(tmp_path)) as other:
+        await make_long(store, "long")
+
+        def progress(done: int, of: int) -> None:
+            if done >= 3:
+                copying.cancel()
+
+        copying = asyncio.create_task(store.copy("long", other, progress))
+        with pytest.raises(asyncio.CancelledError):
+            await copying
+        found = await other.open("long", "read")
+        assert 3 <= found.next_seq < 12
+        assert (await store.copy("long", other)).written == 12 - found.next_seq
+        assert (await other.verify("long")).head == (await store.verify("long")).head

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from everlog.session.errors import SessionCorrupt
 from everlog.session.header import Header
@@ -15,7 +16,6 @@ from everlog.store.errors import BatchRefused, BlobMissing, SessionExists, Sessi
 from everlog.store.events import damage_of
 from everlog.store.opening import stored_header
 from everlog.store.texts import shown_in
-from everlog.store.verifying import Progress
 
 _BATCH_BYTES = 1024 * 1024
 BLOB_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
@@ -41,11 +41,16 @@ class Copied:
     trashed: bool = False
 
 
-def copy_session(id: str, source: Backend, target: Backend, progress: Progress) -> Copied:
-    """Copy one session and the blobs that it names; on the target's writer thread.
+Copying: TypeAlias = Generator[tuple[int, int], None, Copied]
+"""Copies a batch at each step; says how many events there are now of how many, and returns what was done."""
 
-    Lists show of the copy what they show of the original, the time of its last use too; that of one in the trash is
-    put into the trash. Begun again after it was interrupted, it goes on where it was.
+
+def copy_session(id: str, source: Backend, target: Backend) -> Copying:
+    """Copy one session and the blobs that it names, step by step; on the target's writer thread.
+
+    Between the steps that thread writes for others. Closed before its end it gives the copy back; begun again, it goes
+    on where it was. Lists show of the copy what they show of the original, the time of its last use too; that of one in
+    the trash is put into the trash.
 
     Raises:
         SessionNotFound: the source has no such session; or it is not in the trash, and the copy is.
@@ -66,7 +71,7 @@ def copy_session(id: str, source: Backend, target: Backend, progress: Progress) 
                 for batch in _batches(id, reader, lease.end, end.next_seq):
                     blobs += _copy_blobs(batch, source, target)
                     lease.append(batch)
-                    progress(batch.next_seq, end.next_seq)
+                    yield batch.next_seq, end.next_seq
             except SessionCorrupt as error:
                 damage = error
             lease.show_as(seen)
@@ -78,6 +83,15 @@ def copy_session(id: str, source: Backend, target: Backend, progress: Progress) 
     if damage is not None:
         raise damage
     return Copied(id, end.next_seq, end.next_seq - start, blobs, trashed)
+
+
+def next_step(copying: Copying) -> tuple[int, int] | Copied:
+    """Take one step of a copy, and give how far it is; or what was done, when that was its end."""
+    try:
+        return next(copying)
+    except StopIteration as end:
+        done: Copied = end.value
+        return done
 
 
 def _copied_into_trash(header: Header, reader: Reader, target: Backend) -> End | None:

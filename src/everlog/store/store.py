@@ -20,7 +20,7 @@ from everlog.session.salvage import Salvaged
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.adding import add
 from everlog.store.backend import Backend, End, Hit, Lease, StoredBlob, Summary
-from everlog.store.copying import Copied, copy_session
+from everlog.store.copying import Copied, copy_session, next_step
 from everlog.store.durable import Blobs, DurableSession, tell
 from everlog.store.errors import RecordingOnly, WriteFailed
 from everlog.store.events import StoredEvents
@@ -265,7 +265,7 @@ class Store:
     async def copy(self, id: str, other: Store, progress: Progress = _no_progress) -> Copied:
         """Copy a session and the blobs that it names to another store, under the same id, with the same bytes.
 
-        What is there already is not copied again, so that a copy that was interrupted can be begun again. Lists show
+        What is there already is not copied again, so that a copy that was cancelled can be begun again. Lists show
         of it what they show of the original: when it was last used, its title and preview, and the trash that it lies
         in. A session that this process holds is flushed first.
 
@@ -277,7 +277,13 @@ class Store:
         live = self._live.get(id)
         if live is not None:
             await live.flush()
-        return await other._job(lambda: copy_session(id, self._backend, other._backend, progress))
+        copying = copy_session(id, self._backend, other._backend)
+        try:
+            while isinstance(step := await other._job(lambda: next_step(copying)), tuple):
+                progress(*step)
+            return step
+        finally:
+            await asyncio.shield(other._job(copying.close))
 
     async def verify(self, id: str, head: End | None = None, progress: Progress = _no_progress) -> Verified:
         """Read a whole session, one in the trash too, and tell what is damaged; compare it with a head that was kept.

@@ -113,7 +113,7 @@ class Writer:
     def _run(self) -> None:
         while True:
             ending = self._ending  # before the jobs: none is asked for after it
-            while self._jobs:
+            for _ in range(len(self._jobs)):  # not those that follow on them, for which no pen shall wait
                 self._jobs.popleft()()
             pause = self._write_out(ending)
             if ending:
