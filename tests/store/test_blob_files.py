@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from everlog.store.disk import Disk
 from everlog.store.jsonl.blobs import BlobFolder
-from everlog.store.jsonl.disk import Disk
 
 DATA = b"evidence"
 HASH = hashlib.sha256(DATA).hexdigest()

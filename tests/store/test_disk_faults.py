@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from everlog.session.header import new_header
+from everlog.store.disk import Disk
 from everlog.store.errors import SessionNotFound, StoreError
 from everlog.store.jsonl.backend import JsonlBackend
-from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.framed import FramedLog
 from everlog.store.jsonl.logfile import LogFile
 from everlog.store.jsonl.plain import PlainLog
@@ -249,3 +250,21 @@ def test_a_write_that_failed_tells_the_file(tmp_path: Path) -> None:
             lease.append(batch_of("s", lease.end, "more"))
         assert str(failed.value.filename).endswith("events.jsonl")
         lease.release()
+
+
+def test_folders_that_are_made_are_synced_in_turn_and_so_is_the_name_of_the_lowest_there(
+    tmp_path: Path,
+) -> None:
+    class Noting(Disk):
+        synced: ClassVar[list[Path]] = []
+
+        def sync_folder(self, path: Path) -> None:
+            self.synced.append(path)
+            if path == tmp_path.parent:
+                raise PermissionError(13, "Permission denied")
+
+    Noting().make_folders(tmp_path / "a" / "b")
+    assert Noting.synced == [tmp_path.parent, tmp_path, tmp_path / "a"]
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        Disk().make_folders(tmp_path / "file" / "below")

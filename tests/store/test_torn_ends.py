@@ -14,8 +14,8 @@ from tests.store.conftest import URLS
 from tests.store.tampering import log_file, tampering
 
 from everlog import SessionCorrupt, open_store
+from everlog.store.disk import Disk
 from everlog.store.jsonl.backend import JsonlBackend
-from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.framed import FramedLog
 from everlog.store.jsonl.logfile import LogFile
 from everlog.store.jsonl.plain import PlainLog

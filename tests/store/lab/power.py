@@ -2,7 +2,7 @@
 
 A file keeps what it held when it was last synced, and of what was written since, what the disk happened to get
 to: nothing, all, or some of the first writes with the last one cut short. A name in a folder is kept when the
-folder was synced after it was made.
+folder was synced after it was made, and the names of all folders above it are kept.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class File:
 
 @dataclass
 class Disk:
-    """Names and files as a program sees them, and the names that are safe. None stands for a folder."""
+    """Names and files below a folder as a program sees them, and the names that are safe. None stands for a folder."""
 
+    root: str
     names: dict[str, File | None] = field(default_factory=dict)
     safe_names: dict[str, File | None] = field(default_factory=dict)
 
@@ -102,15 +103,8 @@ class Disk:
         """Give each name that is left, and the bytes of its file; None for a folder."""
         names = self.safe_names if choice == "least" else self.names
         for path, file in sorted(names.items()):
-            if not _reachable(path, names):
-                continue
-            yield path, None if file is None else survived(file, choice, chance)
-
-
-def _reachable(path: str, names: dict[str, File | None]) -> bool:
-    """Tell whether the folders above a name, but those that were there before, are left too."""
-    parent = str(Path(path).parent)
-    return any(name.startswith(parent + "/") or name == parent for name in names)
+            if all(str(above) in names for above in Path(path).parents if str(above).startswith(self.root)):
+                yield path, None if file is None else survived(file, choice, chance)
 
 
 def applied(content: bytes, ops: list[Op]) -> bytes:

@@ -16,10 +16,10 @@ from tests.session.stories import Story
 
 from everlog import Session, open_store
 from everlog.store import Store
+from everlog.store.disk import Disk
 from everlog.store.durable import DurableSession
 from everlog.store.errors import WriteFailed
 from everlog.store.jsonl import store_file
-from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.folders import Folders
 from everlog.store.sqlite import schema
 from everlog.store.urls import path_of

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from everlog.session.header import Header, now_ms
 from everlog.store.backend import End, Hit, StoredBlob, Summary
 from everlog.store.chain import START
+from everlog.store.disk import Disk
 from everlog.store.errors import BatchRefused, SessionBusy, SessionExists, SessionNotFound, UrlInvalid
 from everlog.store.jsonl import folders, making, store_file
 from everlog.store.jsonl.blobs import BlobFolder
-from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.folders import Folders
 from everlog.store.jsonl.index import Index
 from everlog.store.jsonl.lease import JsonlLease

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from everlog.store.backend import StoredBlob
+from everlog.store.disk import Disk
 from everlog.store.errors import BlobMissing
-from everlog.store.jsonl.disk import Disk
 
 
 class BlobFolder:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from everlog.store.backend import End, Summary, Torn
 from everlog.store.chain import Batch
+from everlog.store.disk import Disk
 from everlog.store.errors import BatchRefused, LeaseLost
 from everlog.store.jsonl import folders
-from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.index import Index
 from everlog.store.jsonl.logfile import LogFile
 from everlog.store.jsonl.places import keep_places

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from everlog.store.backend import End, Torn
 from everlog.store.chain import START, Batch, Record
-from everlog.store.jsonl.disk import read_at
+from everlog.store.disk import read_at
 
 MISSING = Record(b"", b"")
 

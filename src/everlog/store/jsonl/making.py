@@ -12,9 +12,9 @@ from typing import TypeAlias
 from everlog.session.header import Header
 from everlog.store.backend import End, Torn
 from everlog.store.chain import Batch
+from everlog.store.disk import Disk
 from everlog.store.events import demand_sound_end
 from everlog.store.jsonl import folders
-from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.folders import Folders
 from everlog.store.jsonl.lines import header_line
 from everlog.store.jsonl.logfile import LogFile

@@ -10,7 +10,7 @@ import sys
 from array import array
 from pathlib import Path
 
-from everlog.store.jsonl.disk import Disk
+from everlog.store.disk import Disk
 
 PLACES = "places"
 

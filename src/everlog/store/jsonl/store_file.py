@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from everlog.session.errors import FormatUnsupported
+from everlog.store.disk import Disk
 from everlog.store.errors import StoreError, StoreUnusable
-from everlog.store.jsonl.disk import Disk
 from everlog.store.jsonl.folders import Folders
 from everlog.store.oslock import wait_for
 
@@ -36,19 +36,25 @@ def prepare(places: Folders, disk: Disk, steps: Sequence[Step] = MIGRATIONS) -> 
     try:
         if _version(places) == current:
             return
-        places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        disk.make_folders(places.root)
         with wait_for(places.root / "store.lock"):
             version = _version(places)
             if version > current:
                 raise FormatUnsupported(f"the store {places.root}", str(version), f"versions up to {current}")
-            for folder in (places.sessions, places.trash, places.locks, places.blobs):
-                folder.mkdir(mode=0o700, exist_ok=True)
+            _make_rooms(places, disk)
             if 0 < version < current:
                 _migrate(places, disk, version, steps)
             elif version == 0:
                 _describe(places, disk, current)
     except OSError as error:
         raise StoreUnusable(places.root, error) from error
+
+
+def _make_rooms(places: Folders, disk: Disk) -> None:
+    """Make what sessions stand in. It is safe before the store says that it is one: nobody looks after it later."""
+    for folder in (places.sessions, places.trash, places.locks, places.blobs):
+        disk.ensure_folder(folder)
+    disk.sync_folder(places.root)
 
 
 def _version(places: Folders) -> int:

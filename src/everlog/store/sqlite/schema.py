@@ -11,6 +11,7 @@ from pathlib import Path
 
 from everlog.session.errors import FormatUnsupported
 from everlog.store.catalog.tables import WORDS
+from everlog.store.disk import Disk
 from everlog.store.errors import StoreError, StoreUnusable
 from everlog.store.oslock import wait_for
 
@@ -94,9 +95,9 @@ def prepare(path: Path, steps: Sequence[Step] = MIGRATIONS) -> None:
         StoreUnusable: the file is no database of this program, or its folder cannot be used.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _version(path) == len(steps) + 1:
             return
+        Disk().make_folders(path.parent)
         with wait_for(path.with_name(path.name + ".lock")):
             _prepare_alone(path, steps)
     except (OSError, sqlite3.Error) as error:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 if sys.platform == "darwin":
@@ -124,6 +126,28 @@ class Disk:
     def make_folder(self, path: Path) -> None:
         """Make a folder, private to the user. Raises FileExistsError."""
         path.mkdir(mode=0o700)
+
+    def ensure_folder(self, path: Path) -> None:
+        """Make a folder unless it is there. Raises FileExistsError when something else has its name."""
+        try:
+            self.make_folder(path)
+        except FileExistsError:
+            if not path.is_dir():
+                raise
+
+    def make_folders(self, path: Path) -> None:
+        """Make a folder, and those above it that are not there; return when their names survive a loss of power.
+
+        The lowest that is there may be the work of a process that ended before it synced its name, or is about to.
+        """
+        path = path.absolute()
+        missing = list(takewhile(lambda folder: not folder.is_dir(), (path, *path.parents)))
+        there = missing[-1].parent if missing else path
+        with suppress(OSError):  # most are old, and stand in a folder that may not be read, or cannot be synced
+            self.sync_folder(there.parent)
+        for folder in reversed(missing):
+            self.ensure_folder(folder)
+            self.sync_folder(folder.parent)
 
     def write_whole(self, path: Path, data: bytes) -> None:
         """Put a file in place that is never seen half: written beside it, synced, renamed."""
