@@ -5,15 +5,16 @@ It asks the backend itself: a list needs no event loop, no writer, and none of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 import click
 
+from everlog.cli.exits import FAILED, OK
 from everlog.cli.family import drawn
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import short_time, write_json, write_table
-from everlog.cli.plain import one_line
+from everlog.cli.plain import error_line, one_line
 from everlog.cli.settings import existing_url, store_url
 from everlog.store.backend import Hit, Summary
 from everlog.store.urls import opener_of
@@ -30,22 +31,24 @@ _ABOUT_LENGTH = 72
 @click.option("--trash", is_flag=True, help="Those in the trash.")
 @json_option
 @store_option
-def command(limit: int, after: str | None, search: str | None, trash: bool, as_json: bool, store: str | None) -> None:
+def command(limit: int, after: str | None, search: str | None, trash: bool, as_json: bool, store: str | None) -> int:
     """List the sessions, those used last first."""
     url = existing_url(store)
     if url is None:
         _write([]) if as_json else click.echo(f'no store at {store_url(store)} yet; begin one with everlog run "…"')
-        return
+        return OK
     with closing(opener_of(url)(url)) as backend:
         if search is not None:
-            hits = backend.search(search, limit)
+            missed: dict[str, str] = {}
+            hits = backend.search(search, limit, missed.__setitem__)
             (_write if as_json else _tell_hits)(hits)
-            return
+            return _tell_missed(missed)
         page = backend.list(limit, after, trash)
     if as_json:
         _write(page)
     else:
         _tell(page, limit)
+    return OK
 
 
 def _write(found: Sequence[Hit] | Sequence[Summary]) -> None:
@@ -98,6 +101,13 @@ def _about(summary: Summary) -> str:
     said = summary.damage or summary.title or summary.preview or "(nothing yet)"
     mark = f"({summary.origin}) " if summary.origin else ""
     return one_line(mark + said, _ABOUT_LENGTH)
+
+
+def _tell_missed(missed: Mapping[str, str]) -> int:
+    """Say which sessions could not be searched, and give the exit code."""
+    for id, why in missed.items():
+        click.echo(f"not searched: {one_line(id)}: {error_line(why)}", err=True)
+    return FAILED if missed else OK
 
 
 def _tell_hits(hits: Sequence[Hit]) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 import click
 
 from everlog.cli.chart import draw
+from everlog.cli.exits import FAILED, OK
 from everlog.cli.faults import UsageFault
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json, write_table
-from everlog.cli.plain import one_line
+from everlog.cli.plain import error_line, one_line
 from everlog.cli.settings import load_config
 from everlog.errors import EverlogError
 from everlog.llm.catalogue import Catalogue, Price
@@ -33,12 +34,12 @@ _UNITS = {"h": 3_600, "d": 86_400, "w": 604_800}
 
 @dataclass
 class Found:
-    """What was gathered: requests and calls, and what could not be read."""
+    """What was gathered: requests and calls, and which sessions could not be read, with the reasons."""
 
     asked: list[Asked] = field(default_factory=list)
     tools: list[ToolTime] = field(default_factory=list)
     sessions: int = 0
-    unread: list[str] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
 
     def take(self, spending: Spending) -> None:
         """Add a session."""
@@ -64,7 +65,7 @@ class Found:
 @store_option
 def command(
     session: str | None, last: bool, by: str | None, since: str | None, plot: bool, as_json: bool, store: str | None
-) -> None:
+) -> int:
     """Show what a session, or all of them, cost: tokens, time, money.
 
     Tokens are those that providers told, of failed attempts and of summaries too. Money is told for models whose
@@ -72,15 +73,16 @@ def command(
     """
     moment = _moment(since)
 
-    async def work() -> None:
+    async def work() -> int:
         async with stored(store) as opened:
             if session is None and not last:
                 found = await _of_all(opened, moment)
             else:
                 found = await _of_one(opened, await find_id(opened, session, last))
         _show(found.since(moment), by or ("turn" if session or last else "day"), plot, as_json)
+        return FAILED if found.unread else OK
 
-    asyncio.run(work())
+    return asyncio.run(work())
 
 
 def _moment(since: str | None) -> float | None:
@@ -116,8 +118,8 @@ async def _of_all(store: Store, moment: float | None) -> Found:
         try:
             async with await store.open(summary.id, "read") as log:
                 found.take(Spending(log, prices, log.header.inherited_events or 0))
-        except EverlogError:
-            found.unread.append(summary.id)
+        except EverlogError as error:
+            found.unread[summary.id] = str(error)
     return found
 
 
@@ -128,8 +130,8 @@ def _show(found: Found, by: str, plot: bool, as_json: bool) -> None:
         lines = [{by: name, **_value(sums)} for name, sums in groups]
         write_json({"sessions": found.sessions, "total": _value(whole), "by": lines, "unread": found.unread})
         return
-    if found.unread:
-        click.echo(f"could not be read: {one_line(', '.join(found.unread))}; `everlog show` of one says why", err=True)
+    for id, why in found.unread.items():
+        click.echo(f"could not be read: {one_line(id)}: {error_line(why)}", err=True)
     if not found.asked:
         click.echo("no request was made" + (" in that time" if found.sessions else ""))
         return

@@ -54,7 +54,7 @@ async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bo
                 try:
                     done = await origin.copy(id, other, progress)
                     copied.setdefault(id, done)
-                except EverlogError as error:
+                except (EverlogError, OSError) as error:
                     failed[id] = str(error)
     if as_json:
         write_json({"copied": list(copied.values()), "failed": failed})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import click
@@ -20,8 +20,9 @@ from everlog.cli.wire import encoders
 from everlog.llm.wire import EncoderOf, WireCheck, check_wire
 from everlog.session.rules.checking import binding
 from everlog.store.backend import End
+from everlog.store.errors import BlobMissing, SessionNotFound, StoreError
 from everlog.store.store import Store
-from everlog.store.verifying import Verified, read_head
+from everlog.store.verifying import Fault, Verified, read_head
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,16 @@ async def _verify(url: str | None, session: str | None, last: bool, head: End | 
     proofs: list[Proof] = []
     async with stored(url) as store, encoders() as encoder_of:
         with ProgressLine() as line:
-            async for id in _chosen(store, session, last):
+            async for id, damage in _chosen(store, session, last):
                 progress = partial(line.tell, f"{id[:8]}: event")
-                found = await store.verify(id, head, progress)
+                try:
+                    found = await store.verify(id, head, progress)
+                except SessionNotFound:
+                    if session is not None or last:
+                        raise
+                    if damage is None:
+                        continue  # it went away meanwhile
+                    found = Verified(id, 0, None, (Fault(None, damage, unreadable=True),), (), None)
                 proofs.append(await _prove(store, found, encoder_of))
     if as_json:
         write_json([_value(proof) for proof in proofs])
@@ -83,21 +91,26 @@ async def _verify(url: str | None, session: str | None, last: bool, head: End | 
     return OK if all(proof.holds for proof in proofs) else FAILED
 
 
-async def _chosen(store: Store, session: str | None, last: bool) -> AsyncIterator[str]:
+async def _chosen(store: Store, session: str | None, last: bool) -> AsyncIterator[tuple[str, str | None]]:
+    """Give the ids of the sessions that were meant, each with its damage as a list shows it."""
     if session is not None or last:
-        yield await find_id(store, session, last)
+        yield await find_id(store, session, last), None
         return
     async for summary in every(store):
-        yield summary.id
+        yield summary.id, summary.damage
 
 
 async def _prove(store: Store, found: Verified, encoder_of: EncoderOf) -> Proof:
     """Derive every request of a sound session again."""
     if not found.sound:
         return Proof(found, False, ())
-    async with await store.open(found.session, "read") as log:
-        wires = await asyncio.to_thread(lambda: tuple(check_wire(log, encoder_of, log.blobs)))
-        return Proof(found, bool(log.header.recording), wires)
+    try:
+        async with await store.open(found.session, "read") as log:
+            wires = await asyncio.to_thread(lambda: tuple(check_wire(log, encoder_of, log.blobs)))
+            return Proof(found, bool(log.header.recording), wires)
+    except (BlobMissing, StoreError) as error:
+        fault = Fault(None, f"its requests cannot be derived again: {error}", unreadable=True)
+        return Proof(replace(found, faults=(fault,)), False, ())
 
 
 def _value(proof: Proof) -> dict[str, object]:
@@ -136,6 +149,8 @@ def _tell(proof: Proof) -> None:
         click.echo(f"  {counted(len(proof.unproven), 'request')} not proven: {one_line(some)}")
     if found.torn is not None:
         click.echo(f"  {one_line(str(found.torn))}; the next opening for writing sets it aside")
+    if any(fault.unreadable for fault in found.faults):
+        return
     if found.faults and all(fault.against_head for fault in found.faults):
         click.echo(
             "  what is stored is sound in itself, so that no repair brings that back; a copy from before may have it"

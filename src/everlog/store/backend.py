@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from everlog.session.header import Header
 from everlog.store.chain import Batch, Record
@@ -97,6 +97,14 @@ class Hit:
     seq: int
     title: str | None
     snippet: str
+
+
+Missed: TypeAlias = Callable[[str, str], None]
+"""Called with the id of a session that a search could not look into, and the reason."""
+
+
+def unheard(session: str, reason: str) -> None:
+    """Do nothing with what a search missed."""
 
 
 @dataclass(frozen=True)
@@ -267,8 +275,11 @@ class Backend(Protocol):
         """Give what a list shows of one session, in the trash or not. Raises SessionNotFound. Reads no log."""
         ...
 
-    def search(self, text: str, limit: int) -> Sequence[Hit]:
-        """Give where all words of a text stand in the titles and messages of sessions, newest sessions first."""
+    def search(self, text: str, limit: int, missed: Missed = unheard) -> Sequence[Hit]:
+        """Give where all words of a text stand in the titles and messages of sessions, newest sessions first.
+
+        A session that cannot be read hides no other: `missed` is called with its id and the reason.
+        """
         ...
 
     def trash(self, id: str) -> None:

@@ -58,6 +58,23 @@ class SessionNotFound(EverlogError):
         self.trashed = trashed
 
 
+class SessionUnreadable(StoreError):
+    """A session that the system does not let be read: permission denied, an I/O error. No other is concerned.
+
+    Attributes:
+        session: its id.
+        reason: what the system said, and of which file.
+        cause: the error underneath.
+    """
+
+    def __init__(self, session: str, cause: Exception) -> None:
+        reason = _said_of_system(cause)
+        super().__init__(f"session {session} cannot be read: {reason}; mend that, or take the session from a backup")
+        self.session = session
+        self.reason = reason
+        self.cause = cause
+
+
 class CursorInvalid(EverlogError, ValueError):
     """What was given as the place in a list to go on from is no cursor of a session."""
 
@@ -170,6 +187,19 @@ class BlobMissing(EverlogError, KeyError):
         self.hash = hash
 
     __str__ = Exception.__str__
+
+
+class BlobUnreadable(StoreError):
+    """A blob that the system does not let be read.
+
+    Attributes:
+        hash: the content hash that was asked for.
+    """
+
+    def __init__(self, hash: str, cause: Exception) -> None:
+        super().__init__(f"blob {hash} cannot be read: {_said_of_system(cause)}; mend that, or take it from a backup")
+        self.hash = hash
+        self.reason = _said_of_system(cause)
 
 
 def _said_of_system(cause: Exception) -> str:

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from everlog.session.header import Header, now_ms
-from everlog.store.backend import End, Hit, StoredBlob, Summary
+from everlog.store.backend import End, Hit, Missed, StoredBlob, Summary, unheard
 from everlog.store.catalog.listing import before
 from everlog.store.chain import START, Batch, Record
 from everlog.store.errors import BatchRefused, BlobMissing, LeaseLost, SessionBusy, SessionExists, SessionNotFound
@@ -139,7 +139,7 @@ class MemoryBackend:
         """Give what a list shows of one session."""
         return _summary(self._session(id, trashed=True))
 
-    def search(self, text: str, limit: int) -> Sequence[Hit]:
+    def search(self, text: str, limit: int, missed: Missed = unheard) -> Sequence[Hit]:
         """Give where all words of a text stand."""
         words = words_of(text)
         hits: list[Hit] = []

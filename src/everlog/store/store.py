@@ -19,7 +19,7 @@ from everlog.session.repair import closers
 from everlog.session.salvage import Salvaged
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.adding import add
-from everlog.store.backend import Backend, End, Hit, Lease, StoredBlob, Summary
+from everlog.store.backend import Backend, End, Hit, Lease, Missed, StoredBlob, Summary, unheard
 from everlog.store.copying import Copied, copy_session, next_step
 from everlog.store.durable import Blobs, DurableSession, tell
 from everlog.store.errors import RecordingOnly, WriteFailed
@@ -32,7 +32,7 @@ from everlog.store.recorded import StoredRecording
 from everlog.store.salvaging import Salvage, salvaged
 from everlog.store.upkeep import YOUNG_MS, Checked, check_store, unnamed_blobs
 from everlog.store.urls import default_url, opener_of
-from everlog.store.verifying import Progress, Verified, verify
+from everlog.store.verifying import Progress, Verified, verify_stored
 from everlog.store.writer import WINDOW, StoreBlobs, Writer
 
 T = TypeVar("T")
@@ -236,9 +236,12 @@ class Store:
         """
         return await asyncio.to_thread(self._backend.list, limit, after, trashed)
 
-    async def search(self, text: str, limit: int = 50) -> Sequence[Hit]:
-        """Give where all words of a text stand in titles and messages."""
-        return await asyncio.to_thread(self._backend.search, text, limit)
+    async def search(self, text: str, limit: int = 50, missed: Missed = unheard) -> Sequence[Hit]:
+        """Give where all words of a text stand in titles and messages.
+
+        A session that cannot be read hides no other: `missed` is called with its id and the reason, in another thread.
+        """
+        return await asyncio.to_thread(self._backend.search, text, limit, missed)
 
     def follow(self, id: str, from_seq: int = 0) -> AsyncIterator[Event]:
         """Give the stored events from a seq on, and then each new one as it is stored, also by other processes.
@@ -292,11 +295,7 @@ class Store:
             SessionNotFound: there is none.
         """
 
-        def job() -> Verified:
-            with closing(self._backend.reader(id)) as reader:
-                return verify(id, reader, self._vocabulary, head, progress)
-
-        return await asyncio.to_thread(job)
+        return await asyncio.to_thread(verify_stored, id, self._backend, self._vocabulary, head, progress)
 
     async def salvage(self, id: str) -> Salvage:
         """Make a new session of what is sound of a damaged one, which is not touched.

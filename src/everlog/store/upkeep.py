@@ -15,8 +15,8 @@ from everlog.session.vocabulary import Vocabulary
 from everlog.store.backend import Backend, StoredBlob, Summary
 from everlog.store.chain import Record
 from everlog.store.copying import BLOB_HASH
-from everlog.store.errors import BlobMissing, StoreError
-from everlog.store.verifying import Progress, verify
+from everlog.store.errors import BlobMissing, SessionNotFound, StoreError
+from everlog.store.verifying import Progress, verify_stored
 
 _BLOCK_BLOB = re.compile(rb'"blob":"([0-9a-f]{64})"')
 YOUNG_MS = 60 * 60 * 1000
@@ -84,21 +84,28 @@ def check_store(backend: Backend, vocabulary: Vocabulary, progress: Progress) ->
             found, more = 0, [f"session {summary.id}: {error}"]
         events += found
         faults += more
-    faults += [f"blob {hash}: its bytes are not those that its name is of" for hash in broken_blobs(backend)]
+    faults += [f"blob {hash}: {why}" for hash, why in broken_blobs(backend)]
     return Checked(len(summaries), events, sum(1 for _ in backend.blobs()), tuple(faults))
 
 
 def _checked_session(backend: Backend, summary: Summary, vocabulary: Vocabulary) -> tuple[int, list[str]]:
+    try:
+        found = verify_stored(summary.id, backend, vocabulary)
+    except SessionNotFound as error:
+        return 0, [f"session {summary.id}: {summary.damage or error}"] if summary.damage else []  # else it just went
+    faults = [f"session {summary.id}: {fault}" for fault in found.faults]
+    if not summary.recording:
+        faults += [f"session {summary.id}: {broken}" for broken in binding(found.violations)]
+    if any(fault.unreadable for fault in found.faults):
+        return 0, faults
     with closing(backend.reader(summary.id)) as reader:
-        found = verify(summary.id, reader, vocabulary)
-        faults = [f"session {summary.id}: {fault}" for fault in found.faults]
-        if not summary.recording:
-            faults += [f"session {summary.id}: {broken}" for broken in binding(found.violations)]
-        for name in _named_blocks(reader.read(0, found.events) if found.sound else reader.everything()):
+        for name in sorted(_named_blocks(reader.read(0, found.events) if found.sound else reader.everything())):
             try:
                 backend.blob(name)
             except BlobMissing:
                 faults.append(f"session {summary.id}: blob {name} is missing")
+            except StoreError:
+                pass  # it is told of among the blobs
     return found.events, faults
 
 
@@ -107,8 +114,13 @@ def _named_blocks(records: Iterable[Record]) -> set[str]:
     return {name.decode() for record in records for name in _BLOCK_BLOB.findall(record.data)}
 
 
-def broken_blobs(backend: Backend) -> Iterator[str]:
-    """Give the hashes of blobs whose bytes are not those that the hash is of."""
+def broken_blobs(backend: Backend) -> Iterator[tuple[str, str]]:
+    """Give the hashes of blobs that cannot be read, or whose bytes are not those of the hash; and which it is."""
     for blob in backend.blobs():
-        if sha256(backend.blob(blob.hash)).hexdigest() != blob.hash:
-            yield blob.hash
+        try:
+            if sha256(backend.blob(blob.hash)).hexdigest() != blob.hash:
+                yield blob.hash, "its bytes are not those that its name is of"
+        except BlobMissing:
+            continue  # it was removed meanwhile
+        except StoreError as error:
+            yield blob.hash, f"it cannot be read: {getattr(error, 'reason', error)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,9 +15,9 @@ from everlog.session.header import Header
 from everlog.session.recording import Recording
 from everlog.session.rules.checking import check
 from everlog.session.vocabulary import CORE, Vocabulary
-from everlog.store.backend import End, Reader, Torn
+from everlog.store.backend import Backend, End, Reader, Torn
 from everlog.store.chain import START, Record, is_sound, link
-from everlog.store.errors import HeadInvalid
+from everlog.store.errors import HeadInvalid, StoreError
 from everlog.store.events import StoredEvents, damage_of, no_event
 from everlog.store.opening import stored_header
 
@@ -38,13 +38,17 @@ class Fault:
         seq: of the event, or None for the header.
         what: what is wrong.
         against_head: whether the stored log is sound in itself there, and not the one of the head that was kept.
+        unreadable: whether it is not known what is stored, as it cannot be read now.
     """
 
     seq: int | None
     what: str
     against_head: bool = False
+    unreadable: bool = False
 
     def __str__(self) -> str:
+        if self.unreadable:
+            return self.what
         return f"{'the header' if self.seq is None else f'event {self.seq}'}: {self.what}"
 
 
@@ -93,6 +97,22 @@ def read_head(text: str) -> End:
     if not colon or end.next_seq < 0 or len(end.head) != len(START):
         raise HeadInvalid(text)
     return end
+
+
+def verify_stored(
+    id: str,
+    backend: Backend,
+    vocabulary: Vocabulary = CORE,
+    head: End | None = None,
+    progress: Progress = lambda done, of: None,
+) -> Verified:
+    """Open a session and `verify` it; that one cannot be read is found, too. Raises SessionNotFound."""
+    try:
+        with closing(backend.reader(id)) as reader:
+            return verify(id, reader, vocabulary, head, progress)
+    except StoreError as error:
+        what = f"it cannot be read: {getattr(error, 'reason', error)}"
+        return Verified(id, 0, None, (Fault(None, what, unreadable=True),), (), None)
 
 
 def verify(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everlog.session.header import Header, now_ms
-from everlog.store.backend import End, Hit, StoredBlob, Summary
+from everlog.store.backend import End, Hit, Missed, StoredBlob, Summary, unheard
 from everlog.store.chain import START
 from everlog.store.disk import Disk
 from everlog.store.errors import BatchRefused, SessionBusy, SessionExists, SessionNotFound, UrlInvalid
@@ -126,9 +126,9 @@ class JsonlBackend:
             raise SessionNotFound(id)
         return found
 
-    def search(self, text: str, limit: int) -> Sequence[Hit]:
+    def search(self, text: str, limit: int, missed: Missed = unheard) -> Sequence[Hit]:
         """Give where all words of a text stand."""
-        return self._index.find(text, limit)
+        return self._index.find(text, limit, missed)
 
     def trash(self, id: str) -> None:
         """Move a session's folder into the trash."""

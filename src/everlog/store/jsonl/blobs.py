@@ -9,7 +9,7 @@ from pathlib import Path
 
 from everlog.store.backend import StoredBlob
 from everlog.store.disk import Disk
-from everlog.store.errors import BlobMissing
+from everlog.store.errors import BlobMissing, BlobUnreadable
 
 
 class BlobFolder:
@@ -48,11 +48,13 @@ class BlobFolder:
         self._durable.add(hash)
 
     def get(self, hash: str) -> bytes:
-        """Give a blob. Raises BlobMissing."""
+        """Give a blob. Raises BlobMissing, BlobUnreadable."""
         try:
             return self._path(hash).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             raise BlobMissing(hash) from None
+        except OSError as error:
+            raise BlobUnreadable(hash, error) from error
 
     def all(self) -> Iterator[StoredBlob]:
         """Give what is known of every blob."""

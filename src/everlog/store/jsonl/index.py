@@ -19,11 +19,11 @@ from zlib import crc32
 
 from everlog.session.errors import FormatUnsupported, SessionCorrupt
 from everlog.session.header import now_ms, read_header
-from everlog.store.backend import Hit, Summary
+from everlog.store.backend import Hit, Missed, Summary
 from everlog.store.catalog import listing, search
 from everlog.store.catalog.placing import place
 from everlog.store.catalog.tables import WORDS
-from everlog.store.errors import SessionNotFound, StoreError
+from everlog.store.errors import SessionNotFound, SessionUnreadable, StoreError
 from everlog.store.jsonl import folders
 from everlog.store.jsonl.folders import Folders
 from everlog.store.jsonl.reader import JsonlReader
@@ -238,6 +238,8 @@ class Index:
                 read_header(reader.header)
         except SessionCorrupt as error:
             return f"its header is damaged: {error.reason}"
+        except SessionUnreadable as error:
+            return f"it cannot be read: {error.reason}"
         except (FormatUnsupported, StoreError, ValueError) as error:
             return str(error)
         except (SessionNotFound, OSError):
@@ -257,15 +259,30 @@ class Index:
 
         return self._ask(question)
 
-    def find(self, text: str, limit: int) -> Sequence[Hit]:
-        """Give where all words of a text stand."""
+    def find(self, text: str, limit: int, missed: Missed) -> Sequence[Hit]:
+        """Give where all words of a text stand; tell `missed` of each session that cannot be read."""
 
         def question(connection: sqlite3.Connection) -> Sequence[Hit]:
             self._reconcile_changed(connection)
             self._refresh_held(connection)
-            return search.find(connection, text, limit, lambda id: JsonlReader(self._folders.find(id), id))
+            self._look_at_unread(connection, missed)
+            return search.find(connection, text, limit, lambda id: JsonlReader(self._folders.find(id), id), missed)
 
         return self._ask(question)
+
+    def _look_at_unread(self, connection: sqlite3.Connection, missed: Missed) -> None:
+        """Look again at sessions that could not be read when the index was made; tell of those that still cannot."""
+        rows = "SELECT name FROM session WHERE header_sum = -1 AND next_seq = 0 AND trashed_at IS NULL"
+        for (name,) in connection.execute(rows).fetchall():
+            try:
+                with closing(JsonlReader(self._folders.sessions / name, name)) as reader:
+                    reader.end()
+            except SessionNotFound:
+                continue
+            except StoreError as error:
+                missed(name, getattr(error, "reason", str(error)))
+                continue
+            self._look_at(connection, self._folders.sessions / name)
 
     def _holder(self, id: str) -> str | None:
         return holder_of(self._folders.lock(id))
@@ -312,7 +329,7 @@ class Index:
         try:
             with closing(JsonlReader(folder, id)) as reader:
                 values = (reader.end().next_seq, _changed_at(folder), folder.name)
-        except (SessionNotFound, OSError):
+        except (SessionNotFound, SessionUnreadable, OSError):
             return
         connection.execute("UPDATE session SET next_seq = ?, used_at = ? WHERE name = ?", values)
 
@@ -327,7 +344,7 @@ class Index:
             " trashed_at) VALUES ((SELECT coalesce(max(used), 0) + 1 FROM session), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (name) DO UPDATE SET next_seq = excluded.next_seq, title = excluded.title,"
             " preview = excluded.preview, trashed_at = excluded.trashed_at, header = excluded.header,"
-            " header_sum = excluded.header_sum",
+            " header_sum = excluded.header_sum, used_at = coalesce(nullif(used_at, 0), excluded.used_at)",
             row,
         )
 
@@ -343,19 +360,22 @@ def _row_of(folder: Path) -> tuple[object, ...]:
     """Read what a list shows of a session."""
     when = (_changed_at(folder), _trashed_at(folder))
     try:
-        reader = JsonlReader(folder, folder.name)
-    except StoreError:  # what compressed logs need is not installed
+        with closing(JsonlReader(folder, folder.name)) as reader:
+            return (folder.name, *_shown_by(reader, folder.name), *when)
+    except StoreError:  # the system does not let it be read, or what compressed logs need is not installed
         return (folder.name, folder.name, b"", -1, 0, 0, None, None, *when)
-    with closing(reader):
-        id, header, inherited = folder.name, b"", 0
-        try:
-            found = read_header(header := reader.header)
-            id, inherited = found.id, searched_from(found)
-        except (SessionCorrupt, FormatUnsupported, ValueError):
-            header = b""
-        title, preview = shown_in(reader.log.blocks())
-        end = reader.end().next_seq
-    return (folder.name, id, header, crc32(header) if header else -1, inherited, end, title, preview, *when)
+
+
+def _shown_by(reader: JsonlReader, name: str) -> tuple[object, ...]:
+    id, header, inherited = name, b"", 0
+    try:
+        found = read_header(header := reader.header)
+        id, inherited = found.id, searched_from(found)
+    except (SessionCorrupt, FormatUnsupported, ValueError):
+        header = b""
+    title, preview = shown_in(reader.log.blocks())
+    end = reader.end().next_seq
+    return id, header, crc32(header) if header else -1, inherited, end, title, preview
 
 
 def _changed_at(folder: Path) -> int:

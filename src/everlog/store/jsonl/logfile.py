@@ -7,11 +7,13 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Self
 
 from everlog.store.backend import End, Torn
 from everlog.store.chain import START, Batch, Record
 from everlog.store.disk import read_at
+from everlog.store.errors import SessionUnreadable
 
 MISSING = Record(b"", b"")
 
@@ -39,8 +41,14 @@ class LogFile(ABC):
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._open = True
+        self._session, self._path = "", Path()
         self._size = -1
         self._tail = Tail(0, End(0, START), None)
+
+    def of(self, session: str, path: Path) -> Self:
+        """Say which session's log this is, and where it stands, so that errors tell."""
+        self._session, self._path = session, path
+        return self
 
     @property
     def size(self) -> int:
@@ -48,8 +56,12 @@ class LogFile(ABC):
         return os.fstat(self._descriptor).st_size
 
     def bytes_at(self, offset: int, count: int) -> bytes:
-        """Give up to so many bytes from an offset on."""
-        return read_at(self._descriptor, count, offset)
+        """Give up to so many bytes from an offset on. Raises SessionUnreadable."""
+        try:
+            return read_at(self._descriptor, count, offset)
+        except OSError as error:
+            cause = OSError(error.errno, error.strerror, str(self._path))
+            raise SessionUnreadable(self._session, cause) from error
 
     @property
     def descriptor(self) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from everlog.session.errors import SessionCorrupt
 from everlog.store.backend import End, Torn
 from everlog.store.chain import Record
-from everlog.store.errors import SessionNotFound, StoreError
+from everlog.store.errors import SessionNotFound, SessionUnreadable, StoreError
 from everlog.store.jsonl import folders
 from everlog.store.jsonl.lines import header_of, record_of
 from everlog.store.jsonl.logfile import LogFile
@@ -26,17 +26,22 @@ def open_log(folder: Path, id: str) -> LogFile:
 
     Raises:
         SessionNotFound: there is no such folder.
+        SessionUnreadable: the system does not let it be opened.
         StoreError: it is compressed, and the package for that is not installed.
     """
     for suffix in (".jsonl", ".jsonl.zst"):
+        path = folder / f"{folders.LOG}{suffix}"
         try:
-            descriptor = os.open(folder / f"{folders.LOG}{suffix}", _READING)
+            descriptor = os.open(path, _READING)
         except (FileNotFoundError, NotADirectoryError):
             continue
+        except OSError as error:
+            raise SessionUnreadable(id, error) from error
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            return MissingLog(f"what stands in the place of its log, {folders.LOG}{suffix}, is no file")
-        return PlainLog(descriptor, lambda: kept_places(folder)) if suffix == ".jsonl" else framed()(descriptor)
+            return MissingLog(f"what stands in the place of its log, {path.name}, is no file")
+        log = PlainLog(descriptor, lambda: kept_places(folder)) if suffix == ".jsonl" else framed()(descriptor)
+        return log.of(id, path)
     if folder.is_dir():
         return MissingLog("its log is missing from its folder")
     raise SessionNotFound(id)

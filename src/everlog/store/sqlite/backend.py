@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from everlog.session.header import Header, now_ms
-from everlog.store.backend import End, Hit, StoredBlob, Summary, Torn
+from everlog.store.backend import End, Hit, Missed, StoredBlob, Summary, Torn, unheard
 from everlog.store.catalog import listing
 from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import START, is_sound
@@ -176,12 +176,12 @@ class SqliteBackend:
             raise SessionNotFound(id)
         return found
 
-    def search(self, text: str, limit: int) -> Sequence[Hit]:
+    def search(self, text: str, limit: int, missed: Missed = unheard) -> Sequence[Hit]:
         """Give where all words of a text stand."""
         from everlog.store.catalog import search  # reads events, which a list of sessions shall not wait for
 
         with self._connections.borrow() as connection:
-            return search.find(connection, text, limit, self.reader)
+            return search.find(connection, text, limit, self.reader, missed)
 
     def trash(self, id: str) -> None:
         """Put a session into the trash."""
