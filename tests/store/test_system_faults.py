@@ -24,7 +24,7 @@ from tests.store.lab.bench import (
     check_session,
     steps_apart,
 )
-from tests.store.lab.power import CHOICES, Disk, File, lay_out, read_journal
+from tests.store.lab.power import CHOICES, disk_of, lay_out, read_journal
 
 from everlog import open_store
 
@@ -123,13 +123,3 @@ async def test_what_a_failed_sync_left_behind_is_written_again(bench: Bench, nam
         await check_session(URLS[name].format(left), "s", SEED, outcome.promised("flush"), steps=10)
         shutil.rmtree(folder)
         shutil.rmtree(left)
-
-
-def disk_of(folder: Path) -> Disk:
-    """Give a disk that holds what is in a folder now, all of it safe."""
-    disk = Disk(str(folder))
-    for path in folder.rglob("*"):
-        disk.names[str(path)] = None if path.is_dir() else File(path.read_bytes())
-    disk.names[str(folder)] = None
-    disk.safe_names = dict(disk.names)
-    return disk

@@ -144,3 +144,13 @@ def lay_out(left: Iterator[tuple[str, bytes | None]], source: Path, target: Path
         elif not place.name.endswith("-shm"):
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
+
+
+def disk_of(folder: Path) -> Disk:
+    """Give a disk that holds what is in a folder now, all of it safe."""
+    disk = Disk(str(folder))
+    for path in folder.rglob("*"):
+        disk.names[str(path)] = None if path.is_dir() else File(path.read_bytes())
+    disk.names[str(folder)] = None
+    disk.safe_names = dict(disk.names)
+    return disk

@@ -9,6 +9,7 @@ sessions/NAME/          one folder for each session
 trash/NAME/             deleted sessions
 locks/NAME.lock         who writes a session
 blobs/AB/HASH           blobs by their SHA-256
+backup-vN/              sessions, trash and store.json as they were before a migration from version N
 index.db                the list and the words for search; can be deleted
 """
 

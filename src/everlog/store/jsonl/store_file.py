@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from everlog.session.errors import FormatUnsupported
 from everlog.store.disk import Disk
 from everlog.store.errors import StoreError, StoreUnusable
+from everlog.store.jsonl.backup import back_up
 from everlog.store.jsonl.folders import Folders
 from everlog.store.oslock import wait_for
 
@@ -73,13 +73,7 @@ def _describe(places: Folders, disk: Disk, version: int) -> None:
 
 
 def _migrate(places: Folders, disk: Disk, version: int, steps: Sequence[Step]) -> None:
-    backup = places.root / f"backup-v{version}"
-    if not backup.exists():
-        half = places.root / f".backup-v{version}.half"
-        shutil.rmtree(half, ignore_errors=True)
-        shutil.copytree(places.sessions, half)
-        disk.rename(half, backup)
-        disk.sync_folder(places.root)
+    back_up(places, disk, version)
     for done, step in enumerate(steps[version - 1 :], version + 1):
         step(places, disk)
         _describe(places, disk, done)

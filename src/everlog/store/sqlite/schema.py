@@ -149,17 +149,21 @@ def _make(path: Path, version: int) -> None:
 
 
 def _back_up(path: Path, version: int) -> Path:
-    """Copy the database beside it, whole or not at all."""
+    """Copy the database beside it, whole or not at all; return when the copy survives a loss of power."""
     kept = path.with_name(f"{path.name}.v{version}.backup")
     half = kept.with_name(kept.name + ".half")
-    half.unlink(missing_ok=True)
-    os.close(os.open(half, os.O_CREAT | os.O_RDWR, 0o600))
+    disk = Disk()
+    disk.remove(half)
+    disk.close(disk.create(half))
     with closing(connect(path)) as source, closing(connect(half)) as target:
         source.backup(target)
-    descriptor = os.open(half, os.O_RDWR)
-    os.fsync(descriptor)
-    os.close(descriptor)
-    half.replace(kept)
+    descriptor = disk.open(half)
+    try:
+        disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
+    disk.rename(half, kept)
+    disk.sync_folder(kept.parent)
     return kept
 
 
