@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -11,10 +12,11 @@ import pytest
 from tests.session.stories import Story, plain_turn
 from tests.store.tampering import Rows, log_file, tampering
 
-from everlog import SessionCorrupt, open_store
+from everlog import SessionCorrupt, SessionNotFound, open_store
 from everlog.session.messages import Text
-from everlog.store import Store
+from everlog.store import SessionExists, Store
 from everlog.store.chain import Record
+from everlog.store.jsonl.framed import FramedLog
 from everlog.store.sqlite.reader import SqliteReader
 from everlog.store.urls import path_of
 
@@ -266,3 +268,49 @@ async def test_a_count_that_none_can_be_is_told(tmp_path: Path, count: object) -
             len(events) + 1,
             len(events) + 2,
         }
+
+
+@pytest.mark.parametrize("kind", ["", "?compression=zstd"], ids=["plain", "zstd"])
+async def test_a_session_whose_id_cannot_be_read_answers_to_the_name_that_lists_show(tmp_path: Path, kind: str) -> None:
+    url = f"jsonl://{tmp_path}/lines{kind}"
+    async with open_store(url) as store:
+        async with await store.create({"id": "My Talk"}) as session:
+            plain_turn(Story(session), "question")
+        count, shown = session.next_seq, log_file(url).parent.name
+        with pytest.raises(SessionNotFound):
+            await store.open(shown, "write")  # who can read its id calls it by that
+    damage_header(log_file(url))
+    (tmp_path / "lines" / "index.db").unlink()
+    async with open_store(url) as store:
+        (summary,) = await store.list()
+        assert summary.id == shown
+        assert summary.damage is not None
+        assert shown.startswith("~my-talk-")
+        (fault,) = (await store.verify(shown)).faults
+        assert "header" in str(fault)
+        for mode in ("read", "write"):
+            with pytest.raises(SessionCorrupt):
+                await store.open(shown, mode)
+        with pytest.raises(SessionExists):
+            await store.create({"id": shown})
+        saved = await store.salvage(shown)
+        assert (saved.kept, saved.lost) == (count, ())
+        assert (await store.open(saved.session)).header.parent_session == shown
+        await store.delete(shown)
+        assert [summary.id for summary in await store.list(trashed=True)] == [shown]
+        await store.restore(shown)
+        await store.purge(shown)
+        assert [summary.id for summary in await store.list()] == [saved.session]
+        async with await store.create({"id": shown}) as session:
+            assert session.id == shown
+
+
+def damage_header(path: Path) -> None:
+    """Change the id in a header, so that its checksum is wrong."""
+    if path.suffix != ".zst":
+        path.write_bytes(path.read_bytes().replace(b"My Talk", b"No Talk", 1))
+        return
+    with closing(FramedLog(os.open(path, os.O_RDONLY))) as log:
+        line, start = log.header_line(), log.place_after(0)
+        rest = path.read_bytes()[start:]
+    path.write_bytes(FramedLog.encode_header(line.replace(b"My Talk", b"No Talk") + b"\n") + rest)

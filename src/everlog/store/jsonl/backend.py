@@ -21,6 +21,8 @@ from everlog.store.jsonl.lease import JsonlLease
 from everlog.store.jsonl.logfile import LogFile
 from everlog.store.jsonl.plain import PlainLog
 from everlog.store.jsonl.reader import JsonlReader, framed
+from everlog.store.names import was_made
+from everlog.store.opening import stored_header
 from everlog.store.oslock import FileLock, Held, holder_of
 from everlog.store.urls import options_of, path_of
 
@@ -85,7 +87,9 @@ class JsonlBackend:
         lock = self._lock(id)
         try:
             with closing(JsonlReader(self._folders.demand(id), id)) as reader:
-                _ = reader.header  # one that is damaged is no session to go on with
+                header = stored_header(id, reader)  # a session of which it is damaged is none to go on with
+            if header.id != id and was_made(id):
+                raise SessionNotFound(id)  # the folder's name stands only for an id that cannot be read
             return self._lease(id, lock)
         except BaseException:
             lock.release()

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from everlog.session.jsonvalue import scrub
 from everlog.store.errors import SessionNotFound
-from everlog.store.names import path_name
+from everlog.store.names import path_name, was_made
 
 LOG = "events"
 TRASHED = "trashed"
@@ -41,13 +41,21 @@ class Folders:
         self.index = root / "index.db"
         self.description = root / "store.json"
 
+    def _name(self, id: str) -> str:
+        """Give the name of a session's folder. Lists show it where the id cannot be read, so it names itself too."""
+        name = path_name(id)
+        return id if was_made(id) and not self._has(name) and self._has(id) else name
+
+    def _has(self, name: str) -> bool:
+        return (self.sessions / name).is_dir() or (self.trash / name).is_dir()
+
     def session(self, id: str) -> Path:
         """Give where a session stands, or would stand."""
-        return self.sessions / path_name(id)
+        return self.sessions / self._name(id)
 
     def trashed(self, id: str) -> Path:
         """Give where a session stands in the trash, or would stand."""
-        return self.trash / path_name(id)
+        return self.trash / self._name(id)
 
     def making(self, id: str) -> Path:
         """Give where a session stands until it is complete."""
@@ -55,7 +63,7 @@ class Folders:
 
     def lock(self, id: str) -> Path:
         """Give the lock of a session."""
-        return self.locks / f"{path_name(id)}.lock"
+        return self.locks / f"{self._name(id)}.lock"
 
     def find(self, id: str) -> Path:
         """Give where a session stands, in the trash or not. Raises SessionNotFound."""
