@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
+from weakref import WeakSet
 
 from everlog.session.event import Event
 from everlog.session.eventlist import EventList
@@ -42,6 +44,9 @@ def _no_progress(done: int, of: int) -> None:
     """Tell nobody."""
 
 
+_opened: WeakSet[Store] = WeakSet()
+
+
 class Store:
     """Keeps sessions. Made by `everlog.open_store`; an async context manager that closes it.
 
@@ -55,6 +60,7 @@ class Store:
         self._blobs = StoreBlobs(self._writer)
         self._live: dict[str, DurableSession] = {}
         self._closed = False
+        _opened.add(self)
 
     @property
     def url(self) -> str:
@@ -359,6 +365,13 @@ class Store:
     async def __aenter__(self) -> Self:
         return self
 
+    def _orphaned(self) -> None:
+        """This process is a fork of the one that opened the store: its writer and its locks are not here."""
+        self._closed = True
+        self._writer.orphaned()
+        for session in self._live.values():
+            session._ended()
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
@@ -367,6 +380,15 @@ class Store:
         finally:
             if not self._closed:
                 await self._end()
+
+
+def _orphaned() -> None:
+    for store in tuple(_opened):
+        store._orphaned()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_orphaned)
 
 
 @asynccontextmanager

@@ -110,6 +110,11 @@ class Writer:
         self.wake()
         self._thread.join()
 
+    def orphaned(self) -> None:
+        """Take no job any more: this process is a fork of the one whose thread it was."""
+        self._calling = threading.Lock()  # the other may have been held at the fork
+        self._ending = True
+
     def _run(self) -> None:
         while True:
             ending = self._ending  # before the jobs: none is asked for after it
