@@ -12,6 +12,7 @@ from everlog.cli.conversation import interruptible, telling_trouble
 from everlog.cli.exits import INTERRUPTED, OK
 from everlog.cli.faces import to_stderr
 from everlog.cli.harnessed import Choices, harness_for
+from everlog.cli.hints import hint
 from everlog.cli.opened import look
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json
@@ -119,4 +120,5 @@ def _tell(outcome: Outcome) -> None:
         cost = f": {told_usage(outcome.usage)}" if outcome.usage is not None else ""
         what = f"a summary by {one_line(outcome.written_by or 'nobody known')}"
         click.echo(f"{what} stands for {counted(outcome.summarised, 'message')}{cost}")
-        click.echo(f"they can be read: everlog context {one_line(outcome.session[:8])} --open {outcome.seq}")
+        line = hint(f"everlog context {one_line(outcome.session[:8])} --open {outcome.seq}")
+        click.echo(f"they can be read: {line}")

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import click
 
 from everlog.cli.faults import NothingThere, UsageFault
+from everlog.cli.hints import hint
 from everlog.cli.opened import AmbiguousSession, SessionNotFound, every, find_id, is_there, stored
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
@@ -17,6 +18,8 @@ from everlog.cli.plain import one_line
 from everlog.session.jsonvalue import scrub
 from everlog.store.store import Store
 
+_UNDONE_AT_ONCE = 20
+"""So many ids stand in the line that undoes; of more, `everlog delete --trash --undo` brings all back."""
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -122,4 +125,5 @@ def _tell(ids: list[str], what: str) -> None:
     for id in ids:
         click.echo(f"{what} {one_line(id)}")
     if ids and what == "trashed":
-        click.echo(f"bring {'it' if len(ids) == 1 else 'them'} back with: everlog delete --undo {one_line(ids[0])}")
+        line = hint(f"everlog delete --undo {' '.join(ids[:_UNDONE_AT_ONCE])}")
+        click.echo(f"bring {'it' if len(ids) == 1 else 'them'} back with: {one_line(line)}")

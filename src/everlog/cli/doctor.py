@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import click
 
 from everlog.cli.exits import FAILED, OK
+from everlog.cli.hints import hinted
 from everlog.cli.logs import set_up_logs
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
@@ -101,7 +102,9 @@ async def _store(config: Config, given: str | None, words: Vocabulary) -> Findin
         async with open_store(url, vocabulary=words) as store:
             some = await store.list(limit=1)
     except (EverlogError, OSError, sqlite3.Error) as error:
-        return Finding("store", "broken", f"{url}: {error}", "name another with --store URL, or mend this one")
+        return Finding(
+            "store", "broken", f"{url}: {hinted(str(error))}", "name another with --store URL, or mend this one"
+        )
     return Finding("store", "ok", f"{url}{'' if some else ' (no sessions yet)'}")
 
 

@@ -8,6 +8,7 @@ import sys
 import click
 
 from everlog.cli.exits import FAILED, FAULT, INTERRUPTED, USAGE
+from everlog.cli.hints import hinted
 from everlog.cli.plain import error_line
 from everlog.errors import EverlogError
 
@@ -30,7 +31,7 @@ def report(error: BaseException, debug: bool = False) -> int:
         _traceback(error)
     line, code = _told(_innermost(error))
     if line:
-        print(f"everlog: {error_line(line)}", file=sys.stderr)
+        print(f"everlog: {error_line(hinted(line))}", file=sys.stderr)
     return code
 
 

@@ -7,6 +7,7 @@ import asyncio
 import click
 
 from everlog.cli.faults import NothingThere, UsageFault
+from everlog.cli.hints import hint
 from everlog.cli.opened import find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json
@@ -76,4 +77,5 @@ def _tell(child: Log, parent: str, running: bool, as_json: bool) -> None:
     if running:
         click.echo("the other session runs now: what it had stored was taken")
     click.echo(f"{_FILES}{f' ({one_line(header.cwd)})' if header.cwd else ''}")
-    click.echo(f'go on with: everlog resume {child.id[:8]} "…"')
+    line = hint(f'everlog resume {child.id[:8]} "…"')
+    click.echo(f"go on with: {line}")

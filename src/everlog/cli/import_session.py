@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from everlog.cli.hints import hint
 from everlog.cli.opened import begun
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import counted, write_json
@@ -53,7 +54,8 @@ def _tell(found: Imported) -> None:
         return
     broken = found.recording.violations
     if not FORMATS[found.format].goes_on:
-        click.echo(f"recording {name}: {events} made of a log of {title}; `everlog continue {name}` goes on from it")
+        line = hint(f"everlog continue {name}")
+        click.echo(f"recording {name}: {events} made of a log of {title}; `{line}` goes on from it")
         _tell_counts(found)
         return
     click.echo(

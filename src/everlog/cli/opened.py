@@ -106,7 +106,7 @@ async def find_id(store: Store, given: str | None, last: bool) -> str:
             raise UsageFault(f"give the session {given} or --last, not both")
         newest = await store.list(limit=1)
         if not newest:
-            raise NothingThere(f'no session is stored in {store.url}; begin one with everlog run "…"')
+            raise NothingThere(f'no session is stored in {store.url}; begin one with `everlog run "…"`')
         return newest[0].id
     if not given:
         raise UsageFault("name a session (`everlog sessions` lists them), or take the last one with --last")

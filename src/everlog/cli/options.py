@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from everlog.cli.hints import remember
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -33,11 +35,19 @@ def declare(name: str) -> Callable[[Callable[..., Any]], Command]:
     return click.command(name, cls=Command)
 
 
+def _remember_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Have the lines that the command tells to be pasted name the store, when this line does."""
+    source = ctx.get_parameter_source(param.name or "")
+    remember(value if source is click.core.ParameterSource.COMMANDLINE else None)
+    return value
+
+
 def store_option(function: Function) -> Function:
     """Add `--store URL`."""
     return click.option(
         "--store",
         metavar="URL",
+        callback=_remember_store,
         envvar="EVERLOG_STORE",
         show_envvar=True,
         help="Where sessions are kept: sqlite:///FILE, jsonl:///FOLDER, memory:"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from everlog.cli.exits import FAILED, INTERRUPTED, OK, STOPPED
+from everlog.cli.hints import hint
 from everlog.cli.telling import told_reason
 from everlog.session import Log
 from everlog.session.payloads import AssistantMessage, Reason, StepStart, TurnEnd, TurnStart, Usage
@@ -47,7 +48,8 @@ class Outcome:
         """Give one line that says what went wrong and how to go on; None when nothing did, or a person cancelled."""
         if self.exit_code in (OK, INTERRUPTED):
             return None
-        return f"turn {self.turn} {self.told}; go on with: everlog resume {self.session[:8]} …"
+        line = hint(f"everlog resume {self.session[:8]} …")
+        return f"turn {self.turn} {self.told}; go on with: {line}"
 
     def to_json_value(self) -> dict[str, object]:
         """Give the outcome as JSON."""

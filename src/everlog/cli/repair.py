@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from everlog.cli.hints import hint
 from everlog.cli.opened import find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json
@@ -81,7 +82,8 @@ async def _salvage(store: Store, id: str, as_json: bool) -> None:
         write_json({"session": found.session, "from": id, "kept": found.kept, "mended": found.mended, "lost": lost})
         return
     _tell_salvage(found)
-    click.echo(f"session {one_line(id)} is as it was; go on with: everlog resume {found.session[:8]}")
+    line = hint(f"everlog resume {found.session[:8]} …")
+    click.echo(f"session {one_line(id)} is as it was; go on with: {line}")
 
 
 def _tell_salvage(found: Salvage) -> None:

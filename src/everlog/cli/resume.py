@@ -49,8 +49,8 @@ def command(
         face = face_for(output)
         found = await look(store, None if last else session, last)
         if text is None and not found.waits:
-            hint = f'say what is to be done: everlog resume {found.id[:8]} "…"'
-            raise UsageFault(f"nothing waits in session {found.id}; {hint}")
+            line = f'everlog resume {found.id[:8]} "…"'
+            raise UsageFault(f"nothing waits in session {found.id}; say what is to be done: `{line}`")
         async with harness_for(store, found.cwd) as harness:
             model = choices.model if found.asked else choices.model_in(harness.kernel.config)
             agent = await harness.agents.resume(found.id, model=model, set_up=prepare(choices, harness, face))

@@ -12,6 +12,7 @@ import click
 
 from everlog.cli.exits import FAILED, OK
 from everlog.cli.family import drawn
+from everlog.cli.hints import hint, hinted
 from everlog.cli.options import declare, json_option, store_option
 from everlog.cli.output import short_time, write_json, write_table
 from everlog.cli.plain import error_line, one_line
@@ -20,6 +21,7 @@ from everlog.store.backend import Hit, Summary
 from everlog.store.urls import opener_of
 
 _HEADS = ("SESSION", "USED", "EVENTS", "STATE", "WHAT IT IS ABOUT")
+_BEGIN = 'everlog run "…"'
 _ID_LENGTH = 8
 _ABOUT_LENGTH = 72
 
@@ -35,7 +37,7 @@ def command(limit: int, after: str | None, search: str | None, trash: bool, as_j
     """List the sessions, those used last first."""
     url = existing_url(store)
     if url is None:
-        _write([]) if as_json else click.echo(f'no store at {store_url(store)} yet; begin one with everlog run "…"')
+        _write([]) if as_json else click.echo(f"no store at {store_url(store)} yet; begin one with {hint(_BEGIN)}")
         return OK
     with closing(opener_of(url)(url)) as backend:
         if search is not None:
@@ -57,7 +59,7 @@ def _write(found: Sequence[Hit] | Sequence[Summary]) -> None:
 
 def _tell(page: Sequence[Summary], limit: int) -> None:
     if not page:
-        click.echo('no sessions here; begin one with everlog run "…"')
+        click.echo(f"no sessions here; begin one with {hint(_BEGIN)}")
         return
     length = _telling_length([summary.id for summary in page])
     rows = [
@@ -106,7 +108,7 @@ def _about(summary: Summary) -> str:
 def _tell_missed(missed: Mapping[str, str]) -> int:
     """Say which sessions could not be searched, and give the exit code."""
     for id, why in missed.items():
-        click.echo(f"not searched: {one_line(id)}: {error_line(why)}", err=True)
+        click.echo(f"not searched: {one_line(id)}: {error_line(hinted(why))}", err=True)
     return FAILED if missed else OK
 
 

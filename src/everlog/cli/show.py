@@ -9,6 +9,7 @@ import click
 from everlog.agent.delegation import DELEGATED
 from everlog.cli.family import descendants
 from everlog.cli.faults import NothingThere
+from everlog.cli.hints import hint
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, short_time, write_json
@@ -78,7 +79,8 @@ def _tell_tail(log: StoredRecording) -> None:
         _tell_interrupted(computed)
     waiting = len(log.project("inbox"))
     if waiting:
-        told = f"{counted(waiting, 'input')} not yet taken up; `everlog resume {one_line(log.id)}` goes on"
+        line = hint(f"everlog resume {one_line(log.id)}")
+        told = f"{counted(waiting, 'input')} not yet taken up; `{line}` goes on"
         click.secho(told, fg="yellow")
 
 

@@ -15,6 +15,7 @@ import click
 from everlog.cli.chart import draw
 from everlog.cli.exits import FAILED, OK
 from everlog.cli.faults import UsageFault
+from everlog.cli.hints import hinted
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json, write_table
@@ -131,7 +132,7 @@ def _show(found: Found, by: str, plot: bool, as_json: bool) -> None:
         write_json({"sessions": found.sessions, "total": _value(whole), "by": lines, "unread": found.unread})
         return
     for id, why in found.unread.items():
-        click.echo(f"could not be read: {one_line(id)}: {error_line(why)}", err=True)
+        click.echo(f"could not be read: {one_line(id)}: {error_line(hinted(why))}", err=True)
     if not found.asked:
         click.echo("no request was made" + (" in that time" if found.sessions else ""))
         return

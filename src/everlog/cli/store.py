@@ -9,6 +9,7 @@ import click
 
 from everlog.cli.exits import FAILED, OK
 from everlog.cli.faults import UsageFault
+from everlog.cli.hints import hinted, remember
 from everlog.cli.logs import set_up_logs
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import Command, json_option, store_option
@@ -17,6 +18,7 @@ from everlog.cli.plain import error_line, one_line
 from everlog.cli.progress import ProgressLine
 from everlog.errors import EverlogError
 from everlog.store.copying import Copied
+from everlog.store.errors import SessionNotFound
 from everlog.store.store import Store, open_store
 from everlog.store.urls import path_of
 
@@ -37,6 +39,7 @@ def copy(source: str, target: str, sessions: tuple[str, ...], as_json: bool) -> 
     FROM and TO are URLs. The copies keep the time of their last use; what lies in the trash is copied into the trash.
     What is there already is not copied again: after an interruption, say the same again.
     """
+    remember(source)
     return asyncio.run(_copy(source, target, sessions, as_json))
 
 
@@ -55,7 +58,8 @@ async def _copy(source: str, target: str, sessions: tuple[str, ...], as_json: bo
                     done = await origin.copy(id, other, progress)
                     copied.setdefault(id, done)
                 except (EverlogError, OSError) as error:
-                    failed[id] = str(error)
+                    in_trash = isinstance(error, SessionNotFound) and error.trashed
+                    failed[id] = hinted(str(error), target if in_trash else source)
     if as_json:
         write_json({"copied": list(copied.values()), "failed": failed})
     else:

@@ -11,6 +11,7 @@ import click
 
 from everlog.cli.exits import FAILED, OK
 from everlog.cli.faults import UsageFault
+from everlog.cli.hints import hint, hinted
 from everlog.cli.opened import every, find_id, stored
 from everlog.cli.options import declare, json_option, session_argument, store_option
 from everlog.cli.output import counted, write_json
@@ -138,7 +139,7 @@ def _tell(proof: Proof) -> None:
     facts = [counted(found.events, "event"), f"{counted(len(proof.wires), 'request')} derived again"]
     click.echo(f"{one_line(found.session)}  {state}  {', '.join(facts)}  head {found.head or '-'}")
     for fault in found.faults:
-        click.echo(f"  {one_line(str(fault))}")
+        click.echo(f"  {one_line(hinted(str(fault)))}")
     for broken in found.violations:
         mark = "(a recording may) " if proof.recording else ""
         click.echo(f"  {mark}{one_line(str(broken))}")
@@ -156,4 +157,5 @@ def _tell(proof: Proof) -> None:
             "  what is stored is sound in itself, so that no repair brings that back; a copy from before may have it"
         )
     elif found.faults:
-        click.echo(f"  `everlog repair {one_line(found.session)} --salvage` makes a new session of what is sound")
+        line = hint(f"everlog repair {one_line(found.session)} --salvage")
+        click.echo(f"  `{line}` makes a new session of what is sound")
