@@ -192,6 +192,19 @@ async def throw_away(url: str, id: str, seed: int, promise: Promise) -> None:
         promise("purged", 0)
 
 
+async def make(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Make a store."""
+    async with open_store(url):
+        promise("made", 0)
+
+
+async def take_over(url: str, id: str, seed: int, promise: Promise) -> None:
+    """Open a session for writing: a torn end is set aside, and an open turn closed."""
+    async with open_store(url) as store, await store.open(id, "write") as session:
+        await session.flush()
+        promise("flush", session.next_seq)
+
+
 async def migrate(url: str, id: str, seed: int, promise: Promise) -> None:
     """Bring a store to a version that there is not yet."""
     migrated(url)
@@ -237,5 +250,7 @@ WORKS: dict[str, Callable[[str, str, int, Promise], Awaitable[None]]] = {
     "salvage": salvage,
     "collect": collect,
     "throw_away": throw_away,
+    "make": make,
+    "take_over": take_over,
     "migrate": migrate,
 }
