@@ -349,3 +349,29 @@ def test_a_folder_whose_name_is_no_utf8(cli: Cli) -> None:
 @pytest.mark.parametrize("group", ["auth", "store"])
 def test_a_group_without_a_command(cli: Cli, group: str) -> None:
     assert_one_helpful_line(cli(group), 2, "Missing command", f"everlog {group} --help")
+
+
+@pytest.mark.parametrize("query", ["compres=zstd", "compression=lzma"])
+@pytest.mark.parametrize("command", [["sessions"], ["verify"], ["store", "check"]], ids=" ".join)
+def test_a_wrong_option_is_told_before_that_no_store_is_there(cli: Cli, command: list[str], query: str) -> None:
+    url = f"jsonl:///{cli.work}/none?{query}"
+    assert_one_helpful_line(cli(*command, "--store", url), 2, url, "compression")
+
+
+@pytest.mark.parametrize("url", ["SQLITE:///{}/x.db", "Jsonl:///{}/x?compression=zstd", "JSONL:x"])
+def test_a_scheme_in_capitals_is_taken_as_what_it_is(cli: Cli, url: str) -> None:
+    url = url.format(cli.work)
+    assert_one_helpful_line(cli("sessions", "--store", url), 1, f"no store at {url}")
+    asyncio.run(begin(str(url).replace(":x", f":{cli.work}/x")))
+    small = url.replace(url.partition(":")[0], url.partition(":")[0].lower())
+    assert cli("sessions", "--store", url, "--json").json == cli("sessions", "--store", small, "--json").json == []
+    assert_one_helpful_line(cli("store", "copy", url, small), 2, "copied from")
+
+
+def test_a_named_store_in_memory_is_one_however_its_scheme_is_written() -> None:
+    async def work() -> None:
+        async with open_store("MEMORY:capitals") as one, open_store("memory:capitals") as other:
+            assert one.backend is other.backend
+            assert one.url == "memory:capitals"
+
+    asyncio.run(work())

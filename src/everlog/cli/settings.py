@@ -52,13 +52,14 @@ def store_url(given: str | None, config: Config | None = None) -> str:
 def existing_url(given: str | None, config: Config | None = None) -> str | None:
     """Give the URL of a store that is to be read; None where the default one is to be, and there is none yet.
 
-    Raises StoreError when one was named on the command line, and there is none.
+    Raises StoreError when one was named on the command line, and there is none; UrlInvalid for a wrong option.
     """
-    from everlog.store.urls import is_there
+    from everlog.store.urls import demand_options, is_there
 
     url = store_url(given, config)
     if is_there(url):
         return url
+    demand_options(url)
     if given and not _from_environment("store"):
         from everlog.store.errors import StoreError
 

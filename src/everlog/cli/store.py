@@ -20,7 +20,7 @@ from everlog.errors import EverlogError
 from everlog.store.copying import Copied
 from everlog.store.errors import SessionNotFound
 from everlog.store.store import Store, open_store
-from everlog.store.urls import path_of
+from everlog.store.urls import path_of, scheme_of
 
 
 @click.group("store", no_args_is_help=False)
@@ -76,8 +76,8 @@ def _same_place(source: str, target: str) -> bool:
     """Tell whether two URLs name one store: copying it onto itself would only count as use of its sessions."""
     if source == target:
         return True
-    kind = source.partition(":")[0]
-    if kind not in ("sqlite", "jsonl") or target.partition(":")[0] != kind:
+    kind = scheme_of(source)
+    if kind not in ("sqlite", "jsonl") or scheme_of(target) != kind:
         return False
     return path_of(source).resolve() == path_of(target).resolve()
 

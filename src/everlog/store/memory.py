@@ -331,6 +331,12 @@ _named: dict[str, MemoryBackend] = {}
 
 def open_backend(url: str) -> Backend:
     """Open `memory:`, a store of its own each time, or `memory:NAME`. Raises UrlInvalid for an option."""
+    demand_options(url)
+    name = url.partition(":")[2]
+    backend = MemoryBackend(f"memory:{name}")
+    return _named.setdefault(name, backend) if name else backend
+
+
+def demand_options(url: str) -> None:
+    """Raise UrlInvalid for an option: there are none."""
     options_of(url)
-    name = url.removeprefix("memory:")
-    return _named.setdefault(name, MemoryBackend(url)) if name else MemoryBackend(url)

@@ -35,19 +35,20 @@ def add_scheme(scheme: str, opener: Opener) -> Callable[[], None]:
 
     A package may instead name its opener as an entry point `SCHEME` of the group `everlog.stores`.
     """
-    _added[scheme] = opener
+    name = scheme.lower()
+    _added[name] = opener
 
     def undo() -> None:
-        if _added.get(scheme) is opener:
-            del _added[scheme]
+        if _added.get(name) is opener:
+            del _added[name]
 
     return undo
 
 
 def opener_of(url: str) -> Opener:
     """Give what opens a URL. Raises UrlInvalid when nothing does."""
-    scheme, colon, _ = url.partition(":")
-    if not colon:
+    scheme = scheme_of(url)
+    if ":" not in url:
         raise UrlInvalid(f"{url!r} is not the URL of a store; write sqlite:///path/file.db, jsonl:///folder or memory:")
     if scheme in _added:
         return _added[scheme]
@@ -61,13 +62,25 @@ def opener_of(url: str) -> Opener:
     raise UrlInvalid(f"no store has URLs that begin with {scheme}:; there are {known}")
 
 
+def scheme_of(url: str) -> str:
+    """Give the scheme of a URL, in small letters, however it was written."""
+    return url.partition(":")[0].lower()
+
+
+def demand_options(url: str) -> None:
+    """Raise UrlInvalid for an option that a built-in kind of store does not have; the store need not be there."""
+    scheme = scheme_of(url)
+    if scheme in _BUILT_IN and scheme not in _added:
+        import_module(_BUILT_IN[scheme]).demand_options(url)
+
+
 def is_there(url: str) -> bool:
     """Tell whether a store stands where a URL says; True for kinds of stores that only opening can tell it of."""
-    scheme = url.partition(":")[0]
+    scheme = scheme_of(url)
     if scheme not in _STANDS_AT or scheme in _added:
         return True
     path = path_of(url) / _STANDS_AT[scheme]
-    return path.exists() and path.stat().st_size > 0
+    return path.exists() and (scheme != "sqlite" or path.stat().st_size > 0)
 
 
 def path_of(url: str) -> Path:

@@ -7,6 +7,6 @@ Windows `fsync`); the first flush of a new session also syncs its folder and the
 blobs are written beside their place, synced, renamed, and their folder is synced.
 """
 
-from everlog.store.jsonl.backend import JsonlBackend, open_backend
+from everlog.store.jsonl.backend import JsonlBackend, demand_options, open_backend
 
-__all__ = ["JsonlBackend", "open_backend"]
+__all__ = ["JsonlBackend", "demand_options", "open_backend"]

@@ -195,11 +195,16 @@ class JsonlBackend:
 
 def open_backend(url: str) -> Backend:
     """Open the folder of a URL. Raises UrlInvalid for an option that there is not."""
-    match options_of(url, "compression").get("compression", "none"):
-        case "zstd":
-            kind = framed()
-        case "none":
-            kind = PlainLog
-        case other:
-            raise UrlInvalid(f"{url}: compression is zstd or none, not {other}")
-    return JsonlBackend(path_of(url), kind)
+    return JsonlBackend(path_of(url), framed() if _compression(url) == "zstd" else PlainLog)
+
+
+def demand_options(url: str) -> None:
+    """Raise UrlInvalid for an option that there is not."""
+    _compression(url)
+
+
+def _compression(url: str) -> str:
+    found = options_of(url, "compression").get("compression", "none")
+    if found not in ("none", "zstd"):
+        raise UrlInvalid(f"{url}: compression is zstd or none, not {found}")
+    return found

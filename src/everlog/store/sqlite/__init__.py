@@ -6,6 +6,6 @@ for are committed under `synchronous=NORMAL`, without a sync, unless 128 KiB hav
 syncs them too, as they stand before its own in the same file.
 """
 
-from everlog.store.sqlite.backend import SqliteBackend, open_backend
+from everlog.store.sqlite.backend import SqliteBackend, demand_options, open_backend
 
-__all__ = ["SqliteBackend", "open_backend"]
+__all__ = ["SqliteBackend", "demand_options", "open_backend"]

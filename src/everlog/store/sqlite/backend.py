@@ -275,5 +275,10 @@ def _sweep(connection: sqlite3.Connection, key: int | None) -> None:
 
 def open_backend(url: str) -> Backend:
     """Open the database of a URL. Raises UrlInvalid for an option: there are none."""
-    options_of(url)
+    demand_options(url)
     return SqliteBackend(path_of(url))
+
+
+def demand_options(url: str) -> None:
+    """Raise UrlInvalid for an option: there are none."""
+    options_of(url)
