@@ -28,6 +28,24 @@ class StoreUnusable(StoreError):
         self.cause = cause
 
 
+class StoreDamaged(StoreError):
+    """A database of which SQLite cannot read a part. What stands in the others can still be read.
+
+    Attributes:
+        path: the file.
+        cause: the error underneath.
+    """
+
+    def __init__(self, path: Path, cause: Exception) -> None:
+        super().__init__(
+            f"the database {path} is damaged: {cause}; put a backup of it in its place, or copy the sessions that can"
+            " still be read, with `everlog store copy FROM TO`, one by one with --session where they cannot be listed"
+        )
+        self.path = path
+        self.cause = cause
+        self.reason = f"the database is damaged: {cause}"
+
+
 class UrlInvalid(StoreError):
     """What was given as the URL of a store is none that can be opened by."""
 

@@ -74,7 +74,7 @@ class Checked:
 def check_store(backend: Backend, vocabulary: Vocabulary, progress: Progress) -> Checked:
     """Verify every session, look at every blob, and at what holds them; `progress` counts sessions."""
     summaries = list(every_session(backend))
-    faults = list(backend.oddities())
+    faults = list(_odd(backend))
     events = 0
     for at, summary in enumerate(summaries):
         progress(at, len(summaries))
@@ -86,6 +86,14 @@ def check_store(backend: Backend, vocabulary: Vocabulary, progress: Progress) ->
         faults += more
     faults += [f"blob {hash}: {why}" for hash, why in broken_blobs(backend)]
     return Checked(len(summaries), events, sum(1 for _ in backend.blobs()), tuple(faults))
+
+
+def _odd(backend: Backend) -> Iterator[str]:
+    """Give what the backend finds odd of itself, and what keeps it from looking further."""
+    try:
+        yield from backend.oddities()
+    except StoreError as error:
+        yield getattr(error, "reason", str(error))
 
 
 def _checked_session(backend: Backend, summary: Summary, vocabulary: Vocabulary) -> tuple[int, list[str]]:

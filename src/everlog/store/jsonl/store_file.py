@@ -64,7 +64,11 @@ def _version(places: Folders) -> int:
     except FileNotFoundError:
         return 0
     except msgspec.MsgspecError as error:
-        raise StoreError(f"{places.description} is damaged: {error}") from None
+        whole = msgspec.json.encode(_Description("jsonl", len(MIGRATIONS) + 1)).decode()
+        raise StoreError(
+            f"{places.description} is damaged: {error}; the sessions beside it are as they were: take this file from a"
+            f" backup, or write {whole} into it"
+        ) from None
     return found.version
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from everlog.store.sqlite.schema import BUSY_MS, connect
+from everlog.store.sqlite.schema import BUSY_MS, connect, telling_damage
 
 # A batch is stored by one statement, a transaction of its own, so that the interpreter's lock is given up and
 # taken back once, however busy other threads are. The rows are cut from two blobs, at sizes given as JSON.
@@ -51,6 +51,7 @@ class Database:
     """The connection that writes. Used by the writer thread only."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self.connection = connect(path)
         self.connection.executescript(_STATEMENT)
         self.connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_AT_LATEST}")
@@ -64,17 +65,18 @@ class Database:
     def transaction(self, synchronous: Synchronous = "FULL") -> Iterator[sqlite3.Connection]:
         """Begin a transaction that commits at the end, and rolls back when something is raised."""
         connection = self.connection
-        self._begin(synchronous)
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-            self._doubtful = True
-            connection.execute("COMMIT")
-            self._doubtful = False
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        with telling_damage(self._path):
+            self._begin(synchronous)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                self._doubtful = True
+                connection.execute("COMMIT")
+                self._doubtful = False
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
 
     def run(self, statement: str, values: Sequence[object], size: int, synchronous: Synchronous) -> None:
         """Run one statement, which writes about so many bytes, as a transaction of its own."""

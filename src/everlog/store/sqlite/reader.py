@@ -15,8 +15,8 @@ from everlog.session.errors import SessionCorrupt
 from everlog.store.backend import End, Torn
 from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import START, Record, is_sound
-from everlog.store.errors import SessionNotFound
-from everlog.store.sqlite.schema import connect
+from everlog.store.errors import SessionNotFound, StoreDamaged
+from everlog.store.sqlite.schema import connect, telling_damage
 
 _ROWS = 512
 """So many rows are fetched at a time; no read transaction is left open between."""
@@ -34,13 +34,14 @@ class Connections:
 
     @contextmanager
     def borrow(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection."""
+        """Lend a connection. Raises StoreDamaged when what is asked of it meets damaged pages."""
         try:
             connection = self._free.pop()  # to look first whether there is one would leave room for another thread
         except IndexError:
             connection = connect(self._path)
         try:
-            yield connection
+            with telling_damage(self._path):
+                yield connection
         finally:
             self._free.append(connection)
 
@@ -157,9 +158,7 @@ class SqliteReader:
         try:
             with self._connections.borrow() as connection:
                 return {at: Record(data, seal) for at, seal, data in connection.execute(query, (first, stop))}
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
+        except StoreDamaged:
             if stop - first == 1:
                 return {}
             middle = (first + stop) // 2
@@ -185,9 +184,7 @@ class SqliteReader:
             with self._connections.borrow() as connection:
                 rows = connection.execute(query, (msgspec.json.encode(keys).decode(),))
                 return {at: Record(data, seal) for at, seal, data in rows}
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
+        except StoreDamaged:
             return {at: record for key in keys for at, record in self._rows(key, key + 1).items()}
 
     def everything(self) -> Iterator[Record]:
@@ -221,7 +218,7 @@ class SqliteReader:
                 try:
                     with self._connections.borrow() as connection:
                         row = connection.execute(query, (first, until)).fetchone()
-                except sqlite3.DatabaseError:
+                except (StoreDamaged, sqlite3.DatabaseError):
                     break
                 if row is None:
                     break

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from everlog.session.errors import FormatUnsupported
 from everlog.store.catalog.tables import WORDS
 from everlog.store.disk import Disk
-from everlog.store.errors import StoreError, StoreUnusable
+from everlog.store.errors import StoreDamaged, StoreError, StoreUnusable
 from everlog.store.oslock import wait_for
 
 VERSION = 1
@@ -85,6 +85,17 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def telling_damage(path: Path) -> Iterator[None]:
+    """Raise StoreDamaged in place of what SQLite raises when it meets pages that are not what they should be."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if type(error) is not sqlite3.DatabaseError:  # what else goes wrong has classes of its own
+            raise
+        raise StoreDamaged(path, error) from error
+
+
 def prepare(path: Path, steps: Sequence[Step] = MIGRATIONS) -> None:
     """Make the database when there is none, and bring an older one up to date, after a backup of it.
 
@@ -110,6 +121,11 @@ def _why_not(path: Path, error: Exception) -> str:
         return "it is a folder, and sqlite: opens a file (jsonl: opens a folder)"
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
         return "it may not be written here, which SQLite has to do to read it, too; look at a copy of it"
+    if type(error) is sqlite3.DatabaseError:
+        return (
+            f"{error}: it was overwritten or cut short, or never was one; if it was a store, put a backup of it in its"
+            " place, or see what the command .recover of SQLite's own shell still finds"
+        )
     return ""
 
 
