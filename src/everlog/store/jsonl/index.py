@@ -185,8 +185,9 @@ class Index:
 
         def change(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
-            row = "UPDATE session SET title = ?, preview = ? WHERE name = ? RETURNING key"
-            for (key,) in connection.execute(row, (seen.title, seen.preview, name)).fetchall():
+            for (key,) in connection.execute("SELECT key FROM session WHERE name = ?", (name,)).fetchall():
+                row = "UPDATE session SET title = ?, preview = ? WHERE key = ?"
+                connection.execute(row, (seen.title, seen.preview, key))
                 place(connection, key, seen.updated_at)
             connection.execute("COMMIT")
 
