@@ -1,15 +1,18 @@
 """The group of commands: what it lists without importing, and how it fails."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 import everlog
+from everlog import open_store
 from everlog.cli.exits import EXIT_CODES
 from everlog.cli.group import cli
 from everlog.cli.main import run
@@ -55,6 +58,24 @@ def test_a_list_of_sessions_needs_neither_an_event_loop_nor_the_rules_of_a_log()
     code = "import sys, everlog.cli.sessions; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) & {"asyncio", "everlog.session.live", "everlog.kernel.kernel", "rich"} == set()
+
+
+def test_a_list_of_sessions_of_the_default_kind_of_store_reads_no_vocabulary(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/sessions.db"
+    asyncio.run(make_one(url))
+    code = (
+        "import sys; from everlog.cli.main import run; code = run(['sessions', '--store', sys.argv[1]]);"
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True)
+    assert "listed" in done.stdout
+    assert "everlog.store.sqlite.backend" in done.stderr.split()
+    assert set(done.stderr.split()) & {"asyncio", "everlog.session.vocabulary", "everlog.session.event"} == set()
+
+
+async def make_one(url: str) -> None:
+    async with open_store(url) as store, await store.create({"id": "listed"}):
+        pass
 
 
 @pytest.mark.parametrize("arguments", [["no-such-command"], ["--no-such-option"]])

@@ -12,8 +12,8 @@ from everlog.session.errors import SessionCorrupt
 from everlog.session.header import Header
 from everlog.store.backend import Backend, End, Lease, Reader
 from everlog.store.chain import START, Batch, Record, is_sound, link
+from everlog.store.damage import damage_of
 from everlog.store.errors import BatchRefused, BlobMissing, SessionExists, SessionNotFound
-from everlog.store.events import damage_of
 from everlog.store.opening import stored_header
 from everlog.store.texts import shown_in
 

@@ -17,8 +17,9 @@ from everlog.session.rules.checking import check
 from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import Backend, End, Reader, Torn
 from everlog.store.chain import START, Record, is_sound, link
+from everlog.store.damage import damage_of, no_event
 from everlog.store.errors import HeadInvalid, StoreError
-from everlog.store.events import StoredEvents, damage_of, no_event
+from everlog.store.events import StoredEvents
 from everlog.store.opening import stored_header
 
 Progress: TypeAlias = Callable[[int, int], None]

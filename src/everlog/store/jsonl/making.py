@@ -12,8 +12,8 @@ from typing import TypeAlias
 from everlog.session.header import Header
 from everlog.store.backend import End, Torn
 from everlog.store.chain import Batch
+from everlog.store.damage import demand_sound_end
 from everlog.store.disk import Disk
-from everlog.store.events import demand_sound_end
 from everlog.store.jsonl import folders
 from everlog.store.jsonl.folders import Folders
 from everlog.store.jsonl.lines import header_line

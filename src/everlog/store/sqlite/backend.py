@@ -14,8 +14,8 @@ from everlog.store.backend import End, Hit, Missed, StoredBlob, Summary, Torn, u
 from everlog.store.catalog import listing
 from everlog.store.catalog.tables import SEQ_BITS
 from everlog.store.chain import START, is_sound
+from everlog.store.damage import demand_sound_end
 from everlog.store.errors import BatchRefused, BlobMissing, SessionBusy, SessionExists, SessionNotFound
-from everlog.store.events import demand_sound_end
 from everlog.store.names import path_name
 from everlog.store.oslock import FileLock, Held, holder_of
 from everlog.store.sqlite.database import Database
