@@ -220,6 +220,11 @@ class BlobUnreadable(StoreError):
         self.reason = _said_of_system(cause)
 
 
+def reason_of(error: Exception) -> str:
+    """Give why, where the session or the blob is named beside it anyway: the `reason` of an error that has one."""
+    return getattr(error, "reason", None) or str(error)
+
+
 def _said_of_system(cause: Exception) -> str:
     """Give what the system said of a file, without its number."""
     if isinstance(cause, OSError) and cause.strerror:

@@ -15,7 +15,7 @@ from everlog.session.vocabulary import Vocabulary
 from everlog.store.backend import Backend, StoredBlob, Summary
 from everlog.store.chain import Record
 from everlog.store.copying import BLOB_HASH
-from everlog.store.errors import BlobMissing, SessionNotFound, StoreError
+from everlog.store.errors import BlobMissing, SessionNotFound, StoreError, reason_of
 from everlog.store.verifying import Progress, verify_stored
 
 _BLOCK_BLOB = re.compile(rb'"blob":"([0-9a-f]{64})"')
@@ -93,7 +93,7 @@ def _odd(backend: Backend) -> Iterator[str]:
     try:
         yield from backend.oddities()
     except StoreError as error:
-        yield getattr(error, "reason", str(error))
+        yield reason_of(error)
 
 
 def _checked_session(backend: Backend, summary: Summary, vocabulary: Vocabulary) -> tuple[int, list[str]]:
@@ -131,4 +131,4 @@ def broken_blobs(backend: Backend) -> Iterator[tuple[str, str]]:
         except BlobMissing:
             continue  # it was removed meanwhile
         except StoreError as error:
-            yield blob.hash, f"it cannot be read: {getattr(error, 'reason', error)}"
+            yield blob.hash, f"it cannot be read: {reason_of(error)}"

@@ -18,7 +18,7 @@ from everlog.session.vocabulary import CORE, Vocabulary
 from everlog.store.backend import Backend, End, Reader, Torn
 from everlog.store.chain import START, Record, is_sound, link
 from everlog.store.damage import damage_of, no_event
-from everlog.store.errors import HeadInvalid, StoreError
+from everlog.store.errors import HeadInvalid, StoreError, reason_of
 from everlog.store.events import StoredEvents
 from everlog.store.opening import stored_header
 
@@ -112,7 +112,7 @@ def verify_stored(
         with closing(backend.reader(id)) as reader:
             return verify(id, reader, vocabulary, head, progress)
     except StoreError as error:
-        what = f"it cannot be read: {getattr(error, 'reason', error)}"
+        what = f"it cannot be read: {reason_of(error)}"
         return Verified(id, 0, None, (Fault(None, what, unreadable=True),), (), None)
 
 
@@ -141,7 +141,7 @@ def _header(id: str, reader: Reader) -> tuple[Header | None, list[Fault]]:
     try:
         return stored_header(id, reader), []
     except (SessionCorrupt, FormatUnsupported) as error:
-        return None, [Fault(None, getattr(error, "reason", str(error)))]
+        return None, [Fault(None, reason_of(error))]
 
 
 def _follow(reader: Reader, stop: End, head: End | None, progress: Progress) -> tuple[list[Fault], End | None]:

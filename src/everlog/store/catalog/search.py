@@ -9,7 +9,7 @@ from collections.abc import Callable
 from everlog.errors import EverlogError
 from everlog.store.backend import Hit, Missed, Reader
 from everlog.store.catalog.tables import SEQ_BITS
-from everlog.store.errors import SessionNotFound
+from everlog.store.errors import SessionNotFound, reason_of
 from everlog.store.texts import said_in, snippet, words_of
 
 _EVENTS_AT_A_TIME = 2_000
@@ -40,7 +40,7 @@ def find(
             unread[id] = error
     for id, why in unread.items():
         if not isinstance(why, SessionNotFound):  # it went away meanwhile
-            missed(id, getattr(why, "reason", str(why)))
+            missed(id, reason_of(why))
     return hits
 
 

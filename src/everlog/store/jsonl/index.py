@@ -23,7 +23,7 @@ from everlog.store.backend import Hit, Missed, Summary
 from everlog.store.catalog import listing, search
 from everlog.store.catalog.placing import place
 from everlog.store.catalog.tables import WORDS
-from everlog.store.errors import SessionNotFound, SessionUnreadable, StoreError
+from everlog.store.errors import SessionNotFound, SessionUnreadable, StoreError, reason_of
 from everlog.store.jsonl import folders
 from everlog.store.jsonl.folders import Folders
 from everlog.store.jsonl.reader import JsonlReader
@@ -281,7 +281,7 @@ class Index:
             except SessionNotFound:
                 continue
             except StoreError as error:
-                missed(name, getattr(error, "reason", str(error)))
+                missed(name, reason_of(error))
                 continue
             self._look_at(connection, self._folders.sessions / name)
 
