@@ -11,10 +11,10 @@ from typing import TypeAlias
 from everlog.session.errors import SessionCorrupt
 from everlog.session.header import Header
 from everlog.store.backend import Backend, End, Lease, Reader
-from everlog.store.chain import START, Batch, Record, is_sound, link
+from everlog.store.chain import Batch, Record, is_sound, link
 from everlog.store.damage import damage_of
 from everlog.store.errors import BatchRefused, BlobMissing, SessionExists, SessionNotFound
-from everlog.store.opening import stored_header
+from everlog.store.opening import chain_at, stored_header
 from everlog.store.texts import shown_in
 
 _BATCH_BYTES = 1024 * 1024
@@ -125,7 +125,7 @@ def _copied_so_far(header: Header, reader: Reader, target: Backend) -> End:
     """Give where what the target has of the session ends. Raises SessionExists when it is no beginning of it."""
     with closing(target.reader(header.id)) as found:
         end = found.end()
-        if found.header != header.to_json() or _chain_at(reader, end.next_seq) != end.head:
+        if found.header != header.to_json() or chain_at(reader, end.next_seq) != end.head:
             raise SessionExists(header.id)
         return end
 
@@ -136,16 +136,9 @@ def _shared(header: Header, reader: Reader, target: Backend) -> Lease | None:
     if header.parent_session is None or not count:
         return None
     try:
-        return target.fork(header.parent_session, End(count, _chain_at(reader, count)), header)
+        return target.fork(header.parent_session, End(count, chain_at(reader, count)), header)
     except (SessionNotFound, BatchRefused):
         return None
-
-
-def _chain_at(reader: Reader, count: int) -> bytes:
-    """Give the chain after the first `count` events; empty when there are not so many."""
-    if count > reader.end().next_seq:
-        return b""
-    return next(iter(reader.pick([count - 1]))).chain if count else START
 
 
 def _batches(id: str, reader: Reader, end: End, stop: int) -> Iterator[Batch]:

@@ -14,11 +14,10 @@ from everlog.session.restoring import hand_over
 from everlog.session.rules.checking import binding
 from everlog.session.vocabulary import Vocabulary
 from everlog.store.backend import Backend, End, Lease
-from everlog.store.chain import START
 from everlog.store.durable import DurableSession
 from everlog.store.errors import RecordingOnly
 from everlog.store.events import StoredEvents
-from everlog.store.opening import demand_sound, load, stored_header
+from everlog.store.opening import chain_at, demand_sound, load, stored_header
 
 
 class Forked(NamedTuple):
@@ -68,5 +67,5 @@ def begin_fork(backend: Backend, parent: str, header: Header) -> Lease:
     """Have the store begin the child, where its header says that it leaves the parent; on the writer's thread."""
     count = header.inherited_events or 0
     with closing(backend.reader(parent)) as reader:
-        record = next(iter(reader.pick([count - 1]))) if count else None
-    return backend.fork(parent, End(count, record.chain if record else START), header)
+        at = End(count, chain_at(reader, count))
+    return backend.fork(parent, at, header)

@@ -16,7 +16,7 @@ from everlog.session.restoring import restore, take_in_stored
 from everlog.session.rules.checking import binding
 from everlog.store import checkpoints
 from everlog.store.backend import Reader
-from everlog.store.chain import is_sound
+from everlog.store.chain import START, is_sound
 from everlog.store.errors import UnknownEvents
 from everlog.store.events import StoredEvents
 
@@ -56,6 +56,13 @@ def stored_header(id: str, reader: Reader) -> Header:
     if header.format > FORMAT:
         raise FormatUnsupported(f"session {id}", str(header.format), f"formats up to {FORMAT}")
     return header
+
+
+def chain_at(reader: Reader, count: int) -> bytes:
+    """Give the chain after the first `count` events; empty when there are not so many."""
+    if count > reader.end().next_seq:
+        return b""
+    return next(iter(reader.pick([count - 1]))).chain if count else START
 
 
 def demand_sound(id: str, loaded: Loaded) -> None:
