@@ -192,8 +192,8 @@ class Pen:
         """Call `answer` when everything before the seq `target` is durable, or when a try to make it so failed."""
         self._waiters.append(Waiter(target, answer, patient))
         if not patient or self.failure is None:
-            with self._sealing, suppress(MemoryError):
-                self._seal_added()  # before the writer wakes and wants the interpreter too
+            with suppress(MemoryError):
+                self._seal()  # before the writer wakes and wants the interpreter too
             self._call_at(0.0)
 
     def _call_at(self, due: float) -> None:

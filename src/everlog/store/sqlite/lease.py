@@ -11,7 +11,7 @@ from everlog.session.header import now_ms
 from everlog.store.backend import End, Summary, Torn
 from everlog.store.catalog.placing import place
 from everlog.store.catalog.tables import SEQ_BITS
-from everlog.store.chain import SEAL_BYTES, Batch
+from everlog.store.chain import Batch
 from everlog.store.errors import BatchRefused, LeaseLost
 from everlog.store.oslock import FileLock
 from everlog.store.spacing import crowded
@@ -58,7 +58,8 @@ class SqliteLease:
     def _append(self, batch: Batch, synchronous: Synchronous) -> None:
         self._fence(batch)
         try:
-            self._database.run(STORE, self._values(batch), _size(batch), synchronous)
+            values = self._values(batch)
+            self._database.run(STORE, values, _size(values), synchronous)
         except sqlite3.IntegrityError as error:
             if str(error) != FENCED:
                 raise
@@ -126,6 +127,6 @@ class SqliteLease:
         self._lock.release()
 
 
-def _size(batch: Batch) -> int:
+def _size(values: tuple[object, ...]) -> int:
     """Give about how many bytes a batch takes in the write-ahead log: its own, and the pages around them."""
-    return sum(map(len, batch.data)) + len(batch.data) * SEAL_BYTES + _PAGES_AROUND
+    return sum(len(value) for value in values if isinstance(value, bytes)) + _PAGES_AROUND
