@@ -12,7 +12,7 @@ import pytest
 from tests.store.conftest import URLS
 from tests.store.lab import work
 from tests.store.lab.bench import DIE_AFTER, FAIL, SHORT, TEAR, Bench, check_session, steps_apart
-from tests.store.lab.power import CHOICES, disk_of, lay_out, read_journal
+from tests.store.lab.power import CHOICES, Disk, Op, disk_of, lay_out, read_journal
 
 from everlog import StoreError, open_store
 from everlog.session.errors import FormatUnsupported
@@ -94,19 +94,27 @@ async def test_a_store_is_backed_up_and_migrated(disk_url: str) -> None:
     await check_both(disk_url)
 
 
+async def recorded(bench: Bench, name: str, folder: Path) -> tuple[Disk, list[Op]]:
+    """Migrate a store of two sessions in a new folder; give the disk as it was before, and every call of the run."""
+    folder.mkdir()
+    url = URLS[name].format(folder)
+    await two_sessions(url)
+    disk, journal = disk_of(folder), folder.with_name("journal")
+    outcome = bench.run(
+        work="migrate", url=url, id="s0", seed=0, folder=str(folder), at=-1, kind=0, journal=str(journal)
+    )
+    assert outcome.status == 0
+    return disk, read_journal(journal)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 async def test_no_migration_begins_before_its_backup_is_safe(bench: Bench, name: str, tmp_path: Path) -> None:
     """Were the power lost when the first byte of a session is about to change, the backup would be there, and whole."""
     folder, left = tmp_path / "run", tmp_path / "left"
-    folder.mkdir()
-    url = URLS[name].format(folder)
-    await two_sessions(url)
-    disk = disk_of(folder)
-    about = {"work": "migrate", "url": url, "id": "s0", "seed": 0, "folder": str(folder), "at": -1, "kind": 0}
-    assert bench.run(**about, journal=str(tmp_path / "journal")).status == 0
+    disk, ops = await recorded(bench, name, folder)
     first = ("write", "sessions.db-wal") if name == "sqlite" else ("create", ".mark.")
-    for op in read_journal(tmp_path / "journal"):
+    for op in ops:
         if op.name == first[0] and first[1] in op.path:
             break
         disk.play(op)
@@ -122,13 +130,7 @@ async def test_a_migration_in_which_the_power_fails_is_finished_later(
     bench: Bench, name: str, choice: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
-    folder.mkdir()
-    url = URLS[name].format(folder)
-    await two_sessions(url)
-    disk = disk_of(folder)
-    about = {"work": "migrate", "url": url, "id": "s0", "seed": 0, "folder": str(folder), "at": -1, "kind": 0}
-    assert bench.run(**about, journal=str(tmp_path / "journal")).status == 0
-    ops = read_journal(tmp_path / "journal")
+    disk, ops = await recorded(bench, name, folder)
     stops = set(steps_apart(len(ops), 30))
     for at, op in enumerate(ops):
         disk.play(op)
